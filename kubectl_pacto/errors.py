@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The one exception tree. A leaf's docstring is its message template; fields say the rest.
+
+`exit_code` follows the plugin's exit statuses (1 failed, 2 wrong usage, 3 a gate tripped), `hint`
+names the section of the documentation that tells what to do. No decision is made on message text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import ClassVar
+
+
+class PactoError(Exception):
+    """{message}"""
+
+    exit_code: ClassVar[int] = 1
+    hint: ClassVar[str] = ""
+
+    def __init__(self, message: str = "", **facts: object) -> None:
+        self.facts = {"message": message, **facts}
+        template = inspect.cleandoc(type(self).__doc__ or "{message}")
+        super().__init__(template.format_map(self.facts))
+
+
+class UsageError(PactoError):
+    """{message}"""
+
+    exit_code = 2
+
+
+class InputError(PactoError):
+    """{file}: {where}: {problem}"""
+
+    hint = "input"
+
+
+class UnreadableInput(InputError):
+    """{file}: {problem}"""
+
+
+class MissingNativeParts(PactoError):
+    """This installation has no native parts ({missing}): install the Linux wheel or build from
+    source with clang and libbpf-dev."""
+
+    hint = "native-parts"
+
+
+class AgentError(PactoError):
+    """{message}"""
+
+
+class LoadFailed(AgentError):
+    """{problem}"""
+
+    hint = "load-failed"
+
+
+class KernelWithoutBTF(LoadFailed):
+    """No type information (BTF) at {path}: the node agent cannot load on this kernel. Use a kernel
+    built with CONFIG_DEBUG_INFO_BTF=y, as current distributions ship it."""
+
+    hint = "btf"
+
+
+class ObjectRejected(LoadFailed):
+    """{path}: not the BPF object this agent was built with: {problem}"""
+
+    hint = "bpf-object"
+
+
+class AttachFailed(AgentError):
+    """Cannot attach to the tracepoint inet_sock_set_state: {problem}"""
+
+    hint = "attach-failed"
+
+
+class RingBufferFailed(AgentError):
+    """Cannot read the ring buffer: {problem}"""
+
+    hint = "ring-buffer"
+
+
+class ResyncFailed(AgentError):
+    """The baseline could not be read: {problem}"""
+
+    hint = "resync-failed"
+
+
+class SinkFailed(AgentError):
+    """{sink}: {problem}"""
+
+    hint = "sink"
