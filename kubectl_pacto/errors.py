@@ -91,3 +91,14 @@ class SinkFailed(AgentError):
     """{sink}: {problem}"""
 
     hint = "sink"
+
+
+class MalformedObject(PactoError):
+    """{where}: {problem}"""
+
+    hint = "input"
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(where=where, problem=problem)
+        self.where = where
+        self.problem = problem
