@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""The native build only: Cython extensions, libbpf through cffi, the BPF object.
+
+Everything else is in pyproject.toml. Off Linux, or with PACTO_PURE=1, nothing native is built and
+the distribution is the pure plugin.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+from setuptools import Command, Extension, setup
+from setuptools.command.build import build
+from setuptools.errors import ExecError
+
+NATIVE = sys.platform == "linux" and os.environ.get("PACTO_PURE") != "1"
+BPF_SOURCES = ["bpf/flow.bpf.c", "bpf/flow.h", "bpf/kernel.h"]
+BPF_OBJECT = "flow.bpf.o"
+BPF_ARCHITECTURES = {"x86_64": "x86", "aarch64": "arm64"}
+C_FLAGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-O2", "-fno-strict-aliasing"]
+
+
+def extension(name: str, *c_sources: str) -> Extension:
+    """One Cython module over its C kernel."""
+    return Extension(
+        f"pacto_native.{name}",
+        [f"ext/pacto_native/{name}.pyx", *(f"ext/src/{source}" for source in c_sources)],
+        include_dirs=["bpf", "ext/src"],
+        depends=["bpf/flow.h", "ext/pacto_native/flow.pxd", *map(str, sorted(Path("ext/src").glob("*.h")))],
+        extra_compile_args=C_FLAGS,
+    )
+
+
+def extensions() -> list[Extension]:
+    """The Cython modules; their C goes to build/, never beside the sources."""
+    from Cython.Build import cythonize
+
+    modules = [
+        extension("ring", "flow_reader.c"),
+        extension("procnet", "proc_net.c"),
+        extension("procfs", "proc_scan.c"),
+    ]
+    return list(cythonize(modules, build_dir="build/cython", include_path=["ext"], language_level=3))
+
+
+class BuildBpf(Command):
+    """Compiles the BPF program and strips it, as package data of pacto_agent."""
+
+    description = "compile the BPF program"
+    user_options: ClassVar[list[tuple[str, str | None, str]]] = []
+    editable_mode: bool = False
+
+    def initialize_options(self) -> None:
+        """As setuptools wants it."""
+        self.build_lib: str | None = None
+
+    def finalize_options(self) -> None:
+        """As setuptools wants it."""
+        self.set_undefined_options("build", ("build_lib", "build_lib"))
+
+    def output(self) -> Path:
+        """Where the object goes: beside the sources when editable."""
+        root = Path("agent") if self.editable_mode else Path(str(self.build_lib))
+        return root / "pacto_agent" / BPF_OBJECT
+
+    def run(self) -> None:
+        """Compile and strip; says which program is missing."""
+        target = BPF_ARCHITECTURES.get(platform.machine())
+        if target is None:
+            raise ExecError(f"no BPF target for {platform.machine()}; PACTO_PURE=1 builds without native parts")
+        for program, package in (("clang", "clang"), ("llvm-strip", "llvm")):
+            if shutil.which(program) is None:
+                raise ExecError(f"{program} is missing: apt-get install {package}, or PACTO_PURE=1")
+        output = self.output()
+        output.parent.mkdir(parents=True, exist_ok=True)
+        flags = ["-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-mcpu=v2"]
+        defines = [f"-D__TARGET_ARCH_{target}", "-Ibpf", f"-fdebug-prefix-map={Path.cwd()}=."]
+        source = BPF_SOURCES[0]
+        subprocess.run(["clang", "-target", "bpf", *flags, *defines, "-c", source, "-o", output], check=True)
+        subprocess.run(["llvm-strip", "-g", output], check=True)
+
+    def get_source_files(self) -> list[str]:
+        """For the sdist."""
+        return BPF_SOURCES
+
+    def get_outputs(self) -> list[str]:
+        """For the wheel."""
+        return [str(self.output())]
+
+    def get_output_mapping(self) -> dict[str, str]:
+        """None of the outputs is a copy of a source."""
+        return {}
+
+
+class Build(build):
+    """The usual build, and the BPF object with it."""
+
+    sub_commands: ClassVar[list[tuple[str, object]]] = [*build.sub_commands, ("build_bpf", None)]
+
+
+if NATIVE:
+    setup(
+        ext_modules=extensions(),
+        cffi_modules=["ext/pacto_native/build_libbpf.py:ffibuilder"],
+        cmdclass={"build": Build, "build_bpf": BuildBpf},
+    )
+else:
+    setup()
