@@ -54,6 +54,10 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._raw.get(name) is not None
 
+    def names(self) -> list[str]:
+        """The names of the fields that are there."""
+        return [str(name) for name, value in self._raw.items() if value is not None]
+
     def raw(self, name: str) -> object:
         """The undecoded value, None if it is missing."""
         return self._raw.get(name)
