@@ -46,7 +46,8 @@ def extensions() -> list[Extension]:
         extension("procnet", "proc_net.c"),
         extension("procfs", "proc_scan.c"),
     ]
-    return list(cythonize(modules, build_dir="build/cython", include_path=["ext"], language_level=3))
+    options = {"build_dir": "build/cython", "include_path": ["ext"], "language_level": 3}
+    return list(cythonize(modules, **options))  # type: ignore[no-untyped-call]
 
 
 class BuildBpf(Command):
@@ -73,7 +74,9 @@ class BuildBpf(Command):
         """Compile and strip; says which program is missing."""
         target = BPF_ARCHITECTURES.get(platform.machine())
         if target is None:
-            raise ExecError(f"no BPF target for {platform.machine()}; PACTO_PURE=1 builds without native parts")
+            raise ExecError(
+                f"no BPF target for {platform.machine()}; PACTO_PURE=1 builds without native parts"
+            )
         for program, package in (("clang", "clang"), ("llvm-strip", "llvm")):
             if shutil.which(program) is None:
                 raise ExecError(f"{program} is missing: apt-get install {package}, or PACTO_PURE=1")
@@ -101,7 +104,7 @@ class BuildBpf(Command):
 class Build(build):
     """The usual build, and the BPF object with it."""
 
-    sub_commands: ClassVar[list[tuple[str, object]]] = [*build.sub_commands, ("build_bpf", None)]
+    sub_commands: ClassVar = [*build.sub_commands, ("build_bpf", None)]
 
 
 if NATIVE:

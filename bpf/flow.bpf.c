@@ -19,10 +19,20 @@
 
 enum { ESTABLISHED = 1, SYN_SENT = 2, CLOSE = 7, LISTEN = 10 };
 
-enum { EACCES = 13, ENETUNREACH = 101, ECONNRESET = 104, ETIMEDOUT = 110, ECONNREFUSED = 111, EHOSTUNREACH = 113 };
+enum {
+	EACCES = 13,
+	ENETUNREACH = 101,
+	ECONNRESET = 104,
+	ETIMEDOUT = 110,
+	ECONNREFUSED = 111,
+	EHOSTUNREACH = 113
+};
 
 /* Off only where lockdown forbids the probe read that the cgroup needs before 5.15. */
 const volatile bool read_cgroup = true;
+
+/* Keeps the record in the object's BTF, where a reader checks its layout before the load. */
+const struct pacto_flow *const flow_layout = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -147,7 +157,8 @@ static __always_inline void put_address(struct pacto_flow *flow, const struct so
 	}
 #pragma unroll
 	for (int i = 0; i < 4; i++)
-		words[i] = local ? common->skc_v6_rcv_saddr.in6_u.u6_addr32[i] : common->skc_v6_daddr.in6_u.u6_addr32[i];
+		words[i] = local ? common->skc_v6_rcv_saddr.in6_u.u6_addr32[i]
+				 : common->skc_v6_daddr.in6_u.u6_addr32[i];
 	if (!words[0] && !words[1] && words[2] == __builtin_bswap32(0xffff)) {
 		put_ipv4(flow, words[3]);
 		return;

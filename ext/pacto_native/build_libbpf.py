@@ -128,7 +128,7 @@ static struct ring_buffer *pacto_ring_new(int map, uintptr_t callback, uintptr_t
 }
 
 static int pacto_lookup_and_delete_batch(int fd, void *in, void *out, void *keys, void *values,
-					 uint32_t *count, const void *opts)
+					uint32_t *count, const void *opts)
 {
 	return bpf_map_lookup_and_delete_batch(fd, in, out, keys, values, count, opts);
 }

@@ -45,6 +45,8 @@ cdef class ProcessScan:
     def __cinit__(self, proc):
         """Open the directory `proc` (a path); raises OSError."""
         cdef bytes path = proc.encode() if isinstance(proc, str) else proc
+        if 0 in path:
+            raise ValueError("embedded null byte")
         cdef const char *text = path
         self.scan = pacto_scan_open(text)
         if self.scan == NULL:

@@ -158,7 +158,8 @@ int pacto_reader_connect(struct pacto_reader *reader, const struct pacto_calls *
 {
 	struct epoll_event ring = { .events = EPOLLIN }, stop = { .events = EPOLLIN };
 
-	reader->calls = *calls;
+	if (reader->epoll >= 0)
+		return EISCONN;
 	reader->source = *source;
 	reader->per_cpu = calloc(source->cpus, sizeof(*reader->per_cpu));
 	reader->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -167,6 +168,7 @@ int pacto_reader_connect(struct pacto_reader *reader, const struct pacto_calls *
 	if (epoll_ctl(reader->epoll, EPOLL_CTL_ADD, source->ring_epoll, &ring) ||
 	    epoll_ctl(reader->epoll, EPOLL_CTL_ADD, reader->stop_event, &stop))
 		return errno;
+	reader->calls = *calls; /* last: a pass may run from here on */
 	return 0;
 }
 
@@ -200,8 +202,9 @@ static int drain_spilled(struct pacto_reader *reader)
 
 	do {
 		count = PACTO_BATCH;
-		failed = reader->calls.lookup_and_delete_batch(reader->source.spilled_fd, first ? NULL : &position,
-							       &position, keys, values, &count, NULL);
+		failed = reader->calls.lookup_and_delete_batch(reader->source.spilled_fd,
+							       first ? NULL : &position, &position, keys,
+							       values, &count, NULL);
 		if (failed && errno != ENOENT) /* ENOENT: that was the end of the map */
 			return errno;
 		for (__u32 i = 0; i < count; i++)
@@ -223,6 +226,8 @@ int pacto_reader_pass(struct pacto_reader *reader)
 {
 	int consumed, error = 0;
 
+	if (!reader->calls.consume)
+		return ENOTCONN;
 	pthread_mutex_lock(&reader->lock);
 	consumed = reader->calls.consume(reader->source.ring);
 	if (consumed < 0)
@@ -245,6 +250,8 @@ int pacto_reader_run(struct pacto_reader *reader, int timeout_ms)
 	eventfd_t stop;
 	int error;
 
+	if (!reader->calls.consume)
+		return ENOTCONN;
 	/* A record without a wake-up stays in the ring until someone looks: pass after timeouts too. */
 	do {
 		if (epoll_wait(reader->epoll, events, 2, timeout_ms) < 0 && errno != EINTR)

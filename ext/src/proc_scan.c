@@ -94,6 +94,8 @@ static int parse_stat(const char *text, size_t length, struct pacto_process *pro
 			process->started = (uint64_t)value;
 			return 0;
 		}
+		if (value > INT32_MAX)
+			return -1;
 		process->parent = (int32_t)value;
 	}
 	return -1;
