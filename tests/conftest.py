@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""What holds for every test: promised tiers, reproducible examples, nobody's own cluster."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+from tests.support.require import promised
+
+# No deadline: a shared machine's time says nothing. A failure prints what reproduces it.
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("ci", deadline=None, print_blob=True, max_examples=300)
+settings.load_profile("ci" if os.environ.get("PACTO_PROMISED") else "default")
+
+
+def pytest_report_header() -> str:
+    """Says what may not be skipped in this run."""
+    return f"promised tiers: {', '.join(sorted(promised())) or 'none'}"
+
+
+@pytest.fixture(autouse=True)
+def _no_current_context(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that forgets to name its cluster finds none, never the developer's current one."""
+    if "cluster" not in request.keywords:
+        monkeypatch.setenv("KUBECONFIG", os.devnull)
