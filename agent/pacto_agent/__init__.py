@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""The node agent: TCP socket events of one node, matched to pods, published as one object."""

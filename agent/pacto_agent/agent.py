@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""One node's agent: collect events, resync, publish, until stopped. Wires the parts, judges nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import Final
+
+from kubectl_pacto import __version__
+from kubectl_pacto.errors import AttachFailed, PactoError, RingBufferFailed
+from kubectl_pacto.model.bounds import READER_SILENCE_SECONDS
+from kubectl_pacto.model.node import CollectionReason, NodeInfo, NodeRuntimeObservation
+from pacto_agent.attribution import Attribution
+from pacto_agent.baseline import read_sockets
+from pacto_agent.config import Options
+from pacto_agent.flows import Sockets
+from pacto_agent.health import Health
+from pacto_agent.podmap import PodMap
+from pacto_agent.podscan import CgroupTree, find_tree, read_pods
+from pacto_agent.publish import Publisher, Sink
+from pacto_agent.tracer import Tracer, open_tracer
+from pacto_agent.view import View
+
+TICK_SECONDS: Final = 1.0
+EARLY_RESYNC_SECONDS: Final = 0.5  # the debounce of a resync that an unknown event asks for
+RESYNC_GAP_SECONDS: Final = 2.0
+SPREAD: Final = 2.0  # rest this many times as long as a namespace took to read
+SPREAD_SECONDS: Final = 0.05
+UNSPREAD_NAMESPACES: Final = 8
+
+
+class Agent:
+    """The parts of a running agent; `close` may be called twice."""
+
+    def __init__(self, options: Options, sink: Sink, stop: threading.Event) -> None:
+        self._options = options
+        self._stop = stop
+        self._view = View()
+        self._attribution = Attribution(self._view)
+        self._health = Health(started_at=time.time())
+        self._publisher = Publisher(sink, options.publish_interval)
+        self._tree: CgroupTree = find_tree(options.cgroup_root)
+        self._tracer: Tracer | None = None
+        self._lost = (0, 0)
+        self._losses = 0
+        self._said = ""
+        self._resync_due = 0.0
+        self._next_publish = 0.0
+        self._last_resync_ended = 0.0
+
+    def open(self) -> None:
+        """Load and attach; a kernel that refuses makes the node Failed, and it still publishes."""
+        try:
+            self._tracer = open_tracer(btf_path=self._options.btf)
+        except AttachFailed as error:
+            self._health.fail(CollectionReason.ATTACH_FAILED, str(error))
+        except RingBufferFailed as error:
+            self._health.fail(CollectionReason.RING_BUFFER_FAILED, str(error))
+        except PactoError as error:
+            self._health.fail(CollectionReason.LOAD_FAILED, str(error))
+        else:
+            self._health.connections_since = time.time()
+            self._tracer.start(poll_ms=int(self._tick() * 1000))
+
+    def _tick(self) -> float:
+        return min(TICK_SECONDS, self._options.publish_interval / 4)
+
+    def run(self) -> None:
+        """Work until stopped."""
+        while not self._stop.is_set():
+            self._collect()
+            now = time.monotonic()
+            if now >= self._when_resync(now):
+                self._resync()
+            if now >= self._next_publish and not self._stop.is_set():
+                self._next_publish = now + self._options.publish_interval
+                self._publish()
+            self._stop.wait(self._tick())
+
+    def close(self) -> None:
+        """Release the kernel's objects."""
+        tracer, self._tracer = self._tracer, None
+        if tracer is not None:
+            tracer.close()
+
+    def _when_resync(self, now: float) -> float:
+        if not self._attribution.waiting:
+            return self._resync_due
+        early = max(now + EARLY_RESYNC_SECONDS, self._last_resync_ended + RESYNC_GAP_SECONDS)
+        self._resync_due = min(self._resync_due, early)
+        return self._resync_due
+
+    def _collect(self, *, drain: bool = False) -> None:
+        """Move what the reader gathered into the view."""
+        tracer = self._tracer
+        if tracer is None:
+            return
+        try:
+            if drain:
+                tracer.drain()
+        except RingBufferFailed as error:
+            self._health.fail(CollectionReason.RING_BUFFER_FAILED, str(error))
+        if tracer.problem:
+            self._health.fail(CollectionReason.RING_BUFFER_FAILED, tracer.problem)
+        listens, slices = tracer.take()
+        self._attribution.listens(listens)
+        for sums in slices:
+            self._attribution.connections(sums, time.time())
+            time.sleep(0)
+        self._count_losses(tracer)
+        if self._view.rescans:
+            self._rescan()
+
+    def _count_losses(self, tracer: Tracer) -> None:
+        lost = tracer.lost()
+        listens, connections = (new - old for new, old in zip(lost, self._lost, strict=True))
+        self._lost = lost
+        if listens or connections:
+            self._losses += 1
+            self._health.lose(listens + connections, connections, time.time())
+            self._view.note_loss()
+
+    def _rescan(self) -> None:
+        places = self._view.pods.places
+        found = {uid: self._read(uid) for uid in self._view.rescans if uid in places}
+        self._view.rescan({uid: sockets or Sockets() for uid, sockets in found.items()})
+        self._view.rescans.clear()
+
+    def _read(self, uid: str) -> Sockets | None:
+        return read_sockets(self._options.proc, self._view.pods.places[uid].pids, self._stop.is_set)
+
+    def _resync(self) -> None:
+        """Map and baseline, between two drains: what happens meanwhile is newer than what is read."""
+        self._collect(drain=True)
+        self._view.begin_resync()
+        losses, at = self._losses, time.time()
+        try:
+            pods = self._read_pods()
+        except OSError as error:
+            self._view.abandon_resync()
+            self._health.resync_problem = f"{error.filename or self._options.proc}: {error.strerror}"
+        else:
+            self._view.set_map(pods)
+            baselines = self._baselines(pods)
+            self._collect(drain=True)
+            if not self._stop.is_set():
+                self._view.end_resync(baselines, at)
+                self._health.resynced(at, dropped_meanwhile=self._losses != losses)
+                self._attribution.retry(time.time())
+        self._last_resync_ended = time.monotonic()
+        self._resync_due = self._last_resync_ended + self._options.resync_interval
+
+    def _read_pods(self) -> PodMap:
+        pods = read_pods(
+            self._options.proc, self._tree, previous=self._view.pods, own_uid=self._options.pod_uid
+        )
+        if pods.denied > pods.processes:
+            # a few processes may hide on any host; when most do, the agent cannot map
+            raise PermissionError(
+                13, f"ns/net of {pods.denied} processes may not be read: SYS_PTRACE, AppArmor", "/proc"
+            )
+        return pods
+
+    def _baselines(self, pods: PodMap) -> dict[str, Sockets]:
+        mapped = [uid for uid, place in pods.places.items() if place.mapped]
+        baselines: dict[str, Sockets] = {}
+        collected = time.monotonic()
+        for uid in mapped:
+            began = time.monotonic()
+            if sockets := self._read(uid):
+                baselines[uid] = sockets
+            if len(mapped) > UNSPREAD_NAMESPACES:
+                self._stop.wait(min(SPREAD_SECONDS, SPREAD * (time.monotonic() - began)))
+            if time.monotonic() - collected >= TICK_SECONDS:
+                self._collect()
+                collected = time.monotonic()
+        return baselines
+
+    def _publish(self) -> None:
+        now = time.time()
+        self._view.prune(now)
+        health = self._health
+        health.unattributed_events = self._attribution.unattributed
+        health.foreign_events = self._view.foreign_events
+        health.pods_found = len(self._view.pods.places)
+        health.pod_limit_exceeded = self._view.pod_limit_exceeded
+        observation = NodeRuntimeObservation(
+            name=self._options.node_name,
+            node_name=self._options.node_name,
+            namespace=self._options.namespace,
+            last_published=now,
+            collection=health.collection(),
+            node=self._node_info(),
+            pods=self._view.snapshot(now),
+        )
+        tracer = self._tracer
+        read = tracer is None or tracer.silent_seconds() < READER_SILENCE_SECONDS
+        self._publisher.publish(observation, now, vouch=read)
+        self._say(observation.collection.message or self._publisher.problem)
+
+    def _say(self, problem: str) -> None:
+        """One line on standard error when what is wrong changes, never one per event."""
+        if problem != self._said:
+            self._said = problem
+            print(f"pacto agent: {problem or 'all is well again'}", file=sys.stderr, flush=True)
+
+    def _node_info(self) -> NodeInfo:
+        return NodeInfo(
+            kernel_release=os.uname().release,
+            cgroup_mode=self._tree.mode,
+            boot_id=_boot_id(self._options.proc),
+            agent_version=__version__,
+            mapper="proc",
+        )
+
+
+def _boot_id(proc: str) -> str:
+    try:
+        with open(os.path.join(proc, "sys/kernel/random/boot_id"), encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Events that nothing names yet: kept until the next map, then counted apart. Pure.
+
+A new pod's first events come before the map that knows it. Another node's sockets on a shared
+kernel look the same, so an identity that a fresh map did not know is not waited for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pacto_agent.flows import ConnectionSums, ListenEvent
+from pacto_agent.view import View
+
+WAITING_EVENTS: Final = 4096
+STRANGERS: Final = 16384
+
+
+class Attribution:
+    """Between the tracer and the view; `unattributed` counts events that no map named."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._listens: dict[int, ListenEvent] = {}  # by inode: the last event of a socket is its state
+        self._connections: list[ConnectionSums] = []
+        self._strangers: set[tuple[int, int]] = set()
+        self.unattributed = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether some event's owner may be found by a new map."""
+        return bool(self._listens or self._connections)
+
+    def listens(self, events: Iterable[ListenEvent]) -> None:
+        """Apply listen events in their order."""
+        for event in events:
+            inode = event.socket.inode
+            if not event.began:
+                self._listens.pop(inode, None)
+            if self._view.apply_listen(event) or not event.began:
+                continue
+            if self._is_stranger(event) or len(self._listens) >= WAITING_EVENTS:
+                self.unattributed += 1
+            else:
+                self._listens[inode] = event
+
+    def connections(self, sums: Iterable[ConnectionSums], now: float) -> None:
+        """Apply summed connections."""
+        for one in sums:
+            if self._view.apply_connections(one, now):
+                continue
+            if self._is_stranger(one) or len(self._connections) >= WAITING_EVENTS:
+                self.unattributed += _events(one)
+            else:
+                self._connections.append(one)
+
+    def _is_stranger(self, event: ListenEvent | ConnectionSums) -> bool:
+        return (event.cgroup_id, event.netns) in self._strangers
+
+    def retry(self, now: float) -> None:
+        """A new map is in force: name what waited, give up on the rest."""
+        listens, self._listens = self._listens, {}
+        connections, self._connections = self._connections, []
+        if len(self._strangers) > STRANGERS:
+            self._strangers.clear()
+        for event in listens.values():
+            if not self._view.apply_listen(event):
+                self.unattributed += 1
+                self._strangers.add((event.cgroup_id, event.netns))
+        for one in connections:
+            if not self._view.apply_connections(one, now):
+                self.unattributed += _events(one)
+                self._strangers.add((one.cgroup_id, one.netns))
+
+
+def _events(sums: ConnectionSums) -> int:
+    return sums.succeeded + sums.failed + sums.aborted

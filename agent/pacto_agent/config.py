@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The options of `pacto agent`, with their bounds."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubectl_pacto.errors import UsageError
+from kubectl_pacto.model import bounds
+from kubectl_pacto.model.duration import parse_duration
+from kubectl_pacto.model.node import AGENT_NAMESPACE
+
+SHORTEST_INTERVAL = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One agent's options; intervals in seconds."""
+
+    node_name: str
+    namespace: str = AGENT_NAMESPACE
+    sink: str = "stdout"
+    output: str = ""
+    publish_interval: float = bounds.PUBLISH_INTERVAL_SECONDS
+    resync_interval: float = bounds.RESYNC_INTERVAL_SECONDS
+    proc: str = "/proc"
+    cgroup_root: str = "/sys/fs/cgroup"
+    btf: str = "/sys/kernel/btf/vmlinux"
+    pod_uid: str = ""
+
+
+def interval(text: str) -> float:
+    """An interval's seconds; raises ArgumentTypeError naming the bound."""
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if not SHORTEST_INTERVAL <= seconds <= 24 * 3600:
+        raise argparse.ArgumentTypeError(f"{text} is not between {SHORTEST_INTERVAL:g}s and 24h")
+    return seconds
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line; each default is the specification's."""
+    result = argparse.ArgumentParser(
+        prog="pacto agent", description="Watch this node's TCP sockets and publish them per pod."
+    )
+    add = result.add_argument
+    add("--sink", choices=("stdout", "file"), default="stdout", help="where the view goes (default stdout)")
+    add("--output", metavar="PATH", default="", help="the file of --sink file")
+    add(
+        "--node-name",
+        default=os.environ.get("NODE_NAME") or socket.gethostname(),
+        help="default $NODE_NAME, else the host's name",
+    )
+    add(
+        "--namespace",
+        default=os.environ.get("POD_NAMESPACE") or AGENT_NAMESPACE,
+        help="of the published object",
+    )
+    add(
+        "--publish-interval",
+        type=interval,
+        default=bounds.PUBLISH_INTERVAL_SECONDS,
+        metavar="DURATION",
+        help="default 30s",
+    )
+    add(
+        "--resync-interval",
+        type=interval,
+        default=bounds.RESYNC_INTERVAL_SECONDS,
+        metavar="DURATION",
+        help="default 60s",
+    )
+    add("--proc", default="/proc", metavar="PATH", help="the host's /proc (default /proc)")
+    add(
+        "--cgroup-root",
+        default="/sys/fs/cgroup",
+        metavar="PATH",
+        help="the host's cgroups (default /sys/fs/cgroup)",
+    )
+    add("--btf", default="/sys/kernel/btf/vmlinux", metavar="PATH", help=argparse.SUPPRESS)
+    add(
+        "--pod-uid",
+        default=os.environ.get("POD_UID", ""),
+        metavar="UID",
+        help="this agent's own pod (default $POD_UID)",
+    )
+    return result
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Options of `argv`; raises UsageError for what argparse cannot see, and exits 2 for the rest."""
+    values = parser().parse_args(argv)
+    if values.sink == "file" and not values.output:
+        raise UsageError("--sink file needs --output PATH")
+    if values.output and values.sink != "file":
+        raise UsageError("--output needs --sink file")
+    if not values.node_name:
+        raise UsageError("--node-name is empty and so are $NODE_NAME and the host's name")
+    return Options(**vars(values))

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""What an event says, in plain terms: the rows of the native reader with their times and texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address
+from typing import Final
+
+from kubectl_pacto.model.node import FailureReason
+from pacto_native import rows
+
+REASONS: Final = (
+    FailureReason.NONE,
+    FailureReason.REFUSED,
+    FailureReason.TIMEOUT,
+    FailureReason.UNREACHABLE,
+    FailureReason.RESET,
+    FailureReason.OTHER,
+)
+STAMP_MODULUS: Final = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningSocket:
+    """One listening socket; `v6only` is None where unknown or IPv4."""
+
+    inode: int
+    address: str
+    port: int
+    v6only: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An outbound connection that the namespace holds; `pending`: its SYN went out again, unanswered."""
+
+    address: str
+    port: int
+    pending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """What was read of one namespace."""
+
+    listeners: tuple[ListeningSocket, ...] = ()
+    outbound: tuple[Connection, ...] = ()
+    malformed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListenEvent:
+    """A socket began to listen, or stopped. Port 0: not chosen yet, a rescan has it."""
+
+    cgroup_id: int
+    netns: int
+    began: bool
+    socket: ListeningSocket
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSums:
+    """Outbound connections of one identity to one peer, summed over a moment; POSIX seconds."""
+
+    cgroup_id: int
+    netns: int
+    address: str
+    port: int
+    succeeded: int
+    failed: int
+    aborted: int
+    last_success: float | None
+    last_failure: float | None
+    reason: FailureReason
+
+
+@dataclass(frozen=True, slots=True)
+class ClockPair:
+    """The kernel's clock and the wall clock at one moment: turns stamps of the one into times."""
+
+    mono_ms: int
+    wall: float
+
+    def wall_of(self, stamp: int) -> float:
+        """POSIX seconds of a stamp (milliseconds since boot, mod 2**32) of the last 24 days."""
+        ago = (self.mono_ms - stamp) % STAMP_MODULUS
+        if ago >= STAMP_MODULUS // 2:  # a hair in the future: taken after this pair
+            ago -= STAMP_MODULUS
+        return self.wall - ago / 1000
+
+
+@lru_cache(maxsize=4096)
+def address_text(address: bytes) -> str:
+    """The usual text of 4 or 16 bytes in network order."""
+    return str(IPv4Address(address) if len(address) == 4 else IPv6Address(address))
+
+
+def listen_event(row: rows.ListenRow) -> ListenEvent:
+    """One row of the reader's log."""
+    kind, cgroup_id, _, netns, inode, family, address, port, flags = row
+    v6only = bool(flags & rows.V6ONLY) if family == 6 else None
+    socket = ListeningSocket(inode, address_text(address), port, v6only)
+    return ListenEvent(cgroup_id, netns, kind == rows.LISTEN, socket)
+
+
+def connection_sums(row: rows.ConnectionRow, clocks: ClockPair) -> ConnectionSums:
+    """One row of the reader's table."""
+    cgroup_id, _, netns, _, address, port, succeeded, failed, aborted, success, failure, reason = row
+    return ConnectionSums(
+        cgroup_id=cgroup_id,
+        netns=netns,
+        address=address_text(address),
+        port=port,
+        succeeded=succeeded,
+        failed=failed,
+        aborted=aborted,
+        last_success=clocks.wall_of(success) if succeeded else None,
+        last_failure=clocks.wall_of(failure) if failed else None,
+        reason=REASONS[reason] if failed and reason < len(REASONS) else FailureReason.NONE,
+    )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Reads what a PodMap is made of: the host's processes and its cgroup tree, both bounded.
+
+Called by the agent's resync. Which pod a path names is cgroups's part, what follows from it podmap's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pacto_agent.podmap import PodMap, PodMapBuilder
+from pacto_native.procfs import ProcessScan
+from pacto_native.rows import ProcessRow
+
+SCAN_BATCH: Final = 256
+WALK_DIRECTORIES: Final = 50_000
+WALK_DEPTH: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupTree:
+    """Where the host's cgroups are mounted: `mode` is v1, hybrid or v2; empty paths: no such tree."""
+
+    mode: str
+    v2: str
+    v1: str
+
+
+def find_tree(root: str) -> CgroupTree:
+    """The cgroup layout under `root` (/sys/fs/cgroup)."""
+    if os.path.exists(os.path.join(root, "cgroup.controllers")):
+        return CgroupTree("v2", root, "")
+    controllers = ("systemd", "pids", "memory", "cpu", "cpuset", "devices", "freezer", "name=systemd")
+    v1 = next((found for name in controllers if os.path.isdir(found := os.path.join(root, name))), "")
+    unified = os.path.join(root, "unified")
+    if os.path.exists(os.path.join(unified, "cgroup.controllers")):
+        return CgroupTree("hybrid", unified, v1)
+    return CgroupTree("v1", "", v1)
+
+
+def walk(root: str) -> Iterator[tuple[int, str]]:
+    """(inode, path below `root`) of every cgroup but the root; what vanishes meanwhile is left out.
+
+    The inode is the cgroup's id on 64-bit kernels. Stops at the bounds of this module.
+    """
+    pending = [("", 0)]
+    seen = 0
+    while pending:
+        path, depth = pending.pop()
+        for entry in _directories(root + path):
+            seen += 1
+            if seen > WALK_DIRECTORIES:
+                return
+            below = f"{path}/{entry.name}"
+            try:
+                yield entry.inode(), below
+            except OSError:
+                continue
+            if depth + 1 < WALK_DEPTH:
+                pending.append((below, depth + 1))
+
+
+def _directories(path: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as entries:
+            return [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def read_pods(proc: str, tree: CgroupTree, *, previous: PodMap | None = None, own_uid: str = "") -> PodMap:
+    """The map as /proc and the cgroup tree show it now; raises OSError when /proc cannot be listed."""
+    builder = PodMapBuilder(own_uid)
+    # cgroups first: a pod made meanwhile then has processes that name it, never an id unknown as outside
+    for root, v2 in ((tree.v2, True), (tree.v1, False)):
+        for inode, path in walk(root) if root else ():
+            builder.add_cgroup(inode, path, v2=v2)
+    scan = ProcessScan(proc)
+    try:
+        for row in _rows(scan):
+            builder.add_process(row)
+    finally:
+        scan.close()
+    return builder.finish(previous, denied=scan.denied)
+
+
+def _rows(scan: ProcessScan) -> Iterable[ProcessRow]:
+    while rows := scan.batch(SCAN_BATCH):
+        yield from rows

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""The node's object when its view changed, and the Lease that vouches for it.
+
+Called by the agent every publish interval. The Lease is renewed only while the sink is known to
+hold the current view and the ring is being read: a heartbeat must never cover a view that is not so.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from kubectl_pacto.errors import SinkFailed
+from kubectl_pacto.model.bounds import STALENESS_INTERVALS
+from kubectl_pacto.model.instant import format_instant
+from kubectl_pacto.model.node import NodeRuntimeObservation
+from kubectl_pacto.model.node_codec import encode_node
+from pacto_agent.change import changed
+
+LEASE_API: Final = "coordination.k8s.io/v1"
+
+
+class Sink(Protocol):
+    """Where a node's view goes. Both raise SinkFailed."""
+
+    def put(self, observation: dict[str, Any]) -> None:
+        """Hold this object from now on."""
+
+    def renew(self, lease: dict[str, Any]) -> None:
+        """Say that the object held is current."""
+
+
+def lease_of(observation: NodeRuntimeObservation, interval: float, now: float) -> dict[str, Any]:
+    """The heartbeat of a node: named after it, in the object's namespace."""
+    return {
+        "apiVersion": LEASE_API,
+        "kind": "Lease",
+        "metadata": {
+            "name": observation.name,
+            "namespace": observation.namespace,
+            "labels": dict(observation.labels),
+        },
+        "spec": {
+            "holderIdentity": observation.node_name,
+            "leaseDurationSeconds": max(1, round(STALENESS_INTERVALS * interval)),
+            "renewTime": format_instant(now, digits=6),
+        },
+    }
+
+
+class Publisher:
+    """Writes on change, renews every time; `problem` says why the last write failed."""
+
+    def __init__(self, sink: Sink, interval: float) -> None:
+        self._sink = sink
+        self._interval = interval
+        self._held: NodeRuntimeObservation | None = None
+        self.problem = ""
+
+    def publish(self, observation: NodeRuntimeObservation, now: float, *, vouch: bool) -> None:
+        """One publish interval is over; `vouch`: the view is current as far as the agent knows."""
+        try:
+            if changed(self._held, observation, self._interval):
+                self._held = None  # whatever becomes of the write, what the sink holds is unknown
+                self._sink.put(encode_node(observation))
+                self._held = observation
+            if vouch:
+                self._sink.renew(lease_of(observation, self._interval, now))
+        except SinkFailed as error:
+            self.problem = str(error)
+        else:
+            self.problem = ""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Where a node's view can go."""

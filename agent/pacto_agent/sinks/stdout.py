@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""One JSON object a line: the node's object when it changed, its Lease every publish interval."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from kubectl_pacto.errors import SinkFailed
+
+
+class StdoutSink:
+    """Writes to a text stream, flushed after each line so that a reader sees it at once."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def put(self, observation: dict[str, Any]) -> None:
+        """Print the object."""
+        self._print(observation)
+
+    def renew(self, lease: dict[str, Any]) -> None:
+        """Print the Lease."""
+        self._print(lease)
+
+    def _print(self, raw: dict[str, Any]) -> None:
+        try:
+            print(json.dumps(raw, separators=(",", ":")), file=self._stream, flush=True)
+        except (OSError, ValueError) as error:
+            raise SinkFailed(sink="standard output", problem=str(error)) from error

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""The bounded state of a node: listeners and peers per pod, from events and baselines. Pure.
+
+Events are applied in the order of the ring. A baseline is older than every event applied after
+`begin_resync`: for a socket that such an event was about, the event decides, else the baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kubectl_pacto.model import bounds
+from kubectl_pacto.model.node import Listener, PodReason, PodView
+from pacto_agent.flows import ConnectionSums, ListenEvent, ListeningSocket, Sockets
+from pacto_agent.peers import Peers
+from pacto_agent.podmap import Owner, Place, PodMap
+
+# SO_REUSEPORT siblings share one published listener; this bounds the sockets behind them.
+SOCKETS_PER_POD: Final = 4096
+
+
+@dataclass(slots=True)
+class _Pod:
+    place: Place
+    baseline_at: float | None = None
+    covered_netns: int = 0  # the namespace that the baseline was read of
+    dropped: bool = False
+    sockets: dict[int, ListeningSocket] = field(default_factory=dict)
+    sockets_cut: bool = False
+    peers: Peers = field(default_factory=Peers)
+
+    def move(self, place: Place) -> None:
+        """Follow the pod to where the newest map has it; another namespace's sockets are not its own."""
+        if place.netns != self.place.netns and self.place.netns:
+            self.sockets.clear()
+            self.peers = Peers()
+        self.place = place
+
+
+class View:
+    """What the agent knows of its node's pods."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, _Pod] = {}
+        self._map = PodMap()
+        self._foreign: set[int] = set()  # inodes of listeners that another pod, or none, created
+        self._touched: set[int] | None = None  # inodes that events were about since the resync began
+        self._dropped_in_resync = False
+        self.foreign_events = 0
+        self.pod_limit_exceeded = False
+        self.rescans: set[str] = set()  # pods with a listener whose port an event did not know
+
+    @property
+    def pods(self) -> PodMap:
+        """The map in force."""
+        return self._map
+
+    def apply_listen(self, event: ListenEvent) -> bool:
+        """One listen or unlisten event; False when nothing here names its owner yet."""
+        inode = event.socket.inode
+        if self._touched is not None:
+            self._touched.add(inode)
+        if not event.began:
+            # by inode alone: address and port may be gone when a listener closes
+            self._foreign.discard(inode)
+            for known in self._pods.values():
+                known.sockets.pop(inode, None)
+        named = self._map.name(event.cgroup_id, event.netns)
+        if named.owner is Owner.FOREIGN:
+            self.foreign_events += 1
+            if event.began:
+                self._foreign.add(inode)
+        elif named.owner is Owner.POD and event.began and (pod := self._pods.get(named.uid)):
+            self._foreign.discard(inode)
+            self._listen(pod, event.socket)
+        return named.owner is not Owner.UNKNOWN or not event.began
+
+    def _listen(self, pod: _Pod, socket: ListeningSocket) -> None:
+        if not socket.port:
+            # listen() without bind: the kernel chooses the port after the event
+            self.rescans.add(pod.place.uid)
+            if self._touched is not None:
+                self._touched.discard(socket.inode)
+        elif len(pod.sockets) < SOCKETS_PER_POD or socket.inode in pod.sockets:
+            pod.sockets[socket.inode] = socket
+        else:
+            pod.sockets_cut = True
+
+    def apply_connections(self, sums: ConnectionSums, now: float) -> bool:
+        """Summed connection events; False when nothing here names their owner yet."""
+        named = self._map.name(sums.cgroup_id, sums.netns)
+        if named.owner is Owner.FOREIGN:
+            self.foreign_events += sums.succeeded + sums.failed + sums.aborted
+        elif named.owner is Owner.POD and (pod := self._pods.get(named.uid)):
+            pod.peers.add(sums, now)
+            pod.peers.cut(bounds.PEERS_PER_POD, now)
+        return named.owner is not Owner.UNKNOWN
+
+    def begin_resync(self) -> None:
+        """From now on events are newer than the baseline that is about to be read."""
+        self._touched = set()
+        self._dropped_in_resync = False
+
+    def abandon_resync(self) -> None:
+        """The baseline could not be read: nothing of it is applied."""
+        self._touched = None
+
+    def set_map(self, pods: PodMap) -> None:
+        """Put a new map in force; pods that are gone go, pods past the bound are left out."""
+        wanted = self._within_limit(pods)
+        for uid in self._pods.keys() - wanted:
+            del self._pods[uid]
+        for uid in wanted:
+            place = pods.places[uid]
+            if uid in self._pods:
+                self._pods[uid].move(place)
+            else:
+                self._pods[uid] = _Pod(place)
+        self._map = pods
+
+    def _within_limit(self, pods: PodMap) -> set[str]:
+        self.pod_limit_exceeded = len(pods.places) > bounds.PODS_PER_NODE
+        # known pods first, then the oldest: a pod once seen does not flicker
+        order = sorted(
+            pods.places.values(), key=lambda place: (place.uid not in self._pods, place.started, place.uid)
+        )
+        return {place.uid for place in order[: bounds.PODS_PER_NODE]}
+
+    def end_resync(self, baselines: Mapping[str, Sockets], at: float) -> None:
+        """Apply what was read per pod; `at` is when the reading began, in POSIX seconds."""
+        touched = self._touched or set()
+        for uid, sockets in baselines.items():
+            if (pod := self._pods.get(uid)) and pod.place.mapped:
+                self._apply_baseline(pod, sockets, touched, at)
+                pod.baseline_at = at
+                pod.covered_netns = pod.place.netns
+                pod.dropped = self._dropped_in_resync
+        if all(uid in baselines for uid, pod in self._pods.items() if pod.place.mapped):
+            seen = {socket.inode for sockets in baselines.values() for socket in sockets.listeners}
+            self._foreign &= seen | touched
+        self._touched = None
+
+    def rescan(self, baselines: Mapping[str, Sockets]) -> None:
+        """Listeners of some pods read again between resyncs; no coverage is claimed from it."""
+        for uid, sockets in baselines.items():
+            if uid in self._pods:
+                pod = self._pods[uid]
+                for socket in sockets.listeners:
+                    if socket.inode not in pod.sockets and socket.inode not in self._foreign:
+                        self._listen(pod, socket)
+        self.rescans -= baselines.keys()
+
+    def _apply_baseline(self, pod: _Pod, read: Sockets, touched: set[int], at: float) -> None:
+        kept = {inode: socket for inode, socket in pod.sockets.items() if inode in touched}
+        pod.sockets_cut = False
+        before, pod.sockets = pod.sockets, kept
+        for socket in read.listeners:
+            if socket.inode in touched or socket.inode in self._foreign:
+                continue
+            known = before.get(socket.inode)
+            same = known is not None and (known.address, known.port) == (socket.address, socket.port)
+            # an event knows V6ONLY, /proc does not
+            self._listen(pod, known if same and known is not None else socket)
+        pod.peers.set_open(read.outbound, at)
+        pod.peers.cut(bounds.PEERS_PER_POD, at)
+
+    def note_loss(self) -> None:
+        """An event was lost: no pod is complete until a baseline that begins after this."""
+        self._dropped_in_resync = True
+        for pod in self._pods.values():
+            pod.dropped = True
+
+    def prune(self, now: float) -> None:
+        """Forget expired peers, and the oldest past the node's bound."""
+        for pod in self._pods.values():
+            pod.peers.prune(now)
+        excess = sum(len(pod.peers) for pod in self._pods.values()) - bounds.PEERS_PER_NODE
+        while excess > 0:
+            largest = max(self._pods.values(), key=lambda pod: (len(pod.peers), pod.place.uid))
+            cut = min(excess, max(1, len(largest.peers) // 8))
+            largest.peers.cut(len(largest.peers) - cut, now)
+            excess -= cut
+
+    def snapshot(self, now: float) -> tuple[PodView, ...]:
+        """All pods as published, in the order of their UIDs."""
+        return tuple(self._pod_view(self._pods[uid], now) for uid in sorted(self._pods))
+
+    def _pod_view(self, pod: _Pod, now: float) -> PodView:
+        own = not (pod.place.host_network or pod.place.shared)
+        listeners = _published(pod.sockets.values()) if own else ()
+        reasons = tuple(_reasons(pod, now, cut=len(listeners) > bounds.LISTENERS_PER_POD))
+        return PodView(
+            uid=pod.place.uid,
+            baseline_at=pod.baseline_at,
+            complete=not reasons,
+            reasons=reasons,
+            listeners=listeners[: bounds.LISTENERS_PER_POD],
+            peers=pod.peers.snapshot() if own else (),
+        )
+
+
+def _published(sockets: Iterable[ListeningSocket]) -> tuple[Listener, ...]:
+    found: dict[tuple[str, int], bool | None] = {}
+    for socket in sockets:
+        key = (socket.address, socket.port)
+        # siblings on one port: one that also serves IPv4 (or may) makes all of it do so
+        found[key] = socket.v6only if key not in found else (found[key] and socket.v6only)
+    order = sorted(found.items(), key=lambda item: (item[0][1], item[0][0]))
+    return tuple(Listener(address, port, v6only) for (address, port), v6only in order)
+
+
+def _reasons(pod: _Pod, now: float, *, cut: bool) -> Iterable[PodReason]:
+    if pod.place.host_network:
+        yield PodReason.HOST_NETWORK
+        return
+    if pod.place.shared:
+        yield PodReason.SHARED_NAMESPACE
+        return
+    if not pod.place.mapped or pod.baseline_at is None:
+        yield PodReason.NOT_MAPPED
+    elif pod.covered_netns != pod.place.netns:
+        yield PodReason.NAMESPACE_CHANGED
+    if pod.dropped:
+        yield PodReason.EVENTS_DROPPED
+    if cut or pod.sockets_cut or pod.peers.cut_until > now:
+        yield PodReason.TRUNCATED
