@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""bpf/flow.h is written once: C, Cython, the BPF object and the plain-Python twin agree on it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pacto_native import reference, ring, rows
+from tests.support.btf import layouts, section
+from tests.support.require import require, require_programs
+
+ROOT = Path(__file__).parents[2]
+HEADER = ROOT / "bpf" / "flow.h"
+OBJECT = ROOT / "agent" / "pacto_agent" / "flow.bpf.o"
+STRUCTS = {
+    "pacto_flow": reference.FLOW,
+    "pacto_spill_key": reference.SPILL_KEY,
+    "pacto_spill": reference.SPILL,
+    "pacto_lost": struct.Struct("=32sQ"),
+}
+CONSTANTS = {
+    "PACTO_LISTEN": rows.LISTEN,
+    "PACTO_UNLISTEN": rows.UNLISTEN,
+    "PACTO_CONNECTED": rows.CONNECTED,
+    "PACTO_FAILED": rows.FAILED,
+    "PACTO_KINDS": rows.KINDS,
+    "PACTO_REASON_ABORTED": rows.REASON_ABORTED,
+    "PACTO_REASONS": len(rows.REASONS),
+    "PACTO_V6ONLY": rows.V6ONLY,
+    "PACTO_MPTCP": rows.MPTCP,
+    "PACTO_TABLE_ENTRIES": rows.TABLE_ENTRIES,
+    "PACTO_LOG_ENTRIES": rows.LOG_ENTRIES,
+}
+
+
+def members(name: str) -> list[str]:
+    """The names of a struct's members, in the order of the header."""
+    body = re.search(rf"struct {name} {{\n(.*?)\n}};", HEADER.read_text(), re.DOTALL)
+    assert body
+    return re.findall(r"^\t__u\d+ (\w+)", body[1], re.MULTILINE)
+
+
+def format_offsets(name: str) -> dict[str, int]:
+    """Where the twin's format string puts each member."""
+    items = re.findall(r"\d*[A-Za-z]", STRUCTS[name].format[1:])
+    items = [item if item.endswith("s") else letter for item in items for letter in expand(item)]
+    starts = itertools.accumulate((struct.calcsize("=" + item) for item in items), initial=0)
+    return dict(zip(members(name), starts, strict=False))
+
+
+def expand(item: str) -> str:
+    """One letter per value: `16s` is one value, `2I` are two."""
+    return item[-1] if item.endswith("s") or len(item) == 1 else item[-1] * int(item[:-1])
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """Sizes, offsets and constants as the C compiler sees them."""
+    require_programs("native", "cc")
+    folder = tmp_path_factory.mktemp("layout")
+    wanted = {name: name for name in CONSTANTS}
+    for name in STRUCTS:
+        wanted[name] = f"sizeof(struct {name})"
+        wanted |= {f"{name}.{one}": f"offsetof(struct {name}, {one})" for one in members(name)}
+    prints = "\n".join(f'printf("{label} %zu\\n", (size_t)({term}));' for label, term in wanted.items())
+    source = folder / "layout.c"
+    source.write_text(f'#include <stdio.h>\n#include "flow_reader.h"\nint main(void)\n{{\n{prints}\n}}\n')
+    includes = [f"-I{ROOT / 'bpf'}", f"-I{ROOT / 'ext' / 'src'}"]
+    program = folder / "layout"
+    subprocess.run(["cc", "-Wall", "-Werror", *includes, source, "-o", program], check=True)
+    lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
+    return {label: int(value) for label, value in (line.split() for line in lines)}
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_the_twins_format_matches_the_header(name: str, compiled: dict[str, int]) -> None:
+    assert STRUCTS[name].size == compiled[name]
+    assert format_offsets(name) == {one: compiled[f"{name}.{one}"] for one in members(name)}
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_the_objects_btf_matches_the_header(name: str, compiled: dict[str, int]) -> None:
+    require("native", "" if OBJECT.exists() else f"{OBJECT} is not built (make build)")
+    size, offsets = layouts(OBJECT)[name]
+    assert size == compiled[name]
+    assert offsets == {one: compiled[f"{name}.{one}"] for one in members(name)}
+
+
+def test_cython_sees_the_same_sizes(compiled: dict[str, int]) -> None:
+    sizes = (ring.FLOW_BYTES, ring.SPILL_KEY_BYTES, ring.SPILL_BYTES)
+    assert sizes == (compiled["pacto_flow"], compiled["pacto_spill_key"], compiled["pacto_spill"])
+
+
+def test_python_has_the_headers_constants(compiled: dict[str, int]) -> None:
+    assert {name: compiled[name] for name in CONSTANTS} == CONSTANTS
+
+
+def test_the_object_says_its_licence_and_is_stripped() -> None:
+    require("native", "" if OBJECT.exists() else f"{OBJECT} is not built (make build)")
+    assert section(OBJECT, "license") == b"Dual MIT/GPL\0"
+    with pytest.raises(LookupError):
+        section(OBJECT, ".debug_info")
+    assert OBJECT.stat().st_size < 32 << 10
