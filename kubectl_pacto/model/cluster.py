@@ -28,7 +28,7 @@ from kubectl_pacto.model.kube import (
     Unreadable,
     Workload,
 )
-from kubectl_pacto.model.node import NodeRuntimeObservation
+from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.probe import Probes
 
@@ -36,7 +36,7 @@ ANY: Final = ""
 Name = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cluster:
     """Everything read. `failures` maps (kind, namespace, name) to why a read failed.
 
@@ -111,6 +111,10 @@ class Cluster:
         """The node object of this name."""
         return self._nodes.get((agent_namespace, name))
 
+    def view(self, agent_namespace: str, node: str, uid: str) -> PodView | None:
+        """What a node's object says of one pod, by the UID that the object knows it under."""
+        return self._views.get((agent_namespace, node, uid)) if uid else None
+
     def lease(self, namespace: str, name: str) -> Lease | None:
         """A Lease."""
         return self._leases.get((namespace, name))
@@ -137,12 +141,12 @@ class Cluster:
 
     def services_selecting(self, pod: Pod) -> list[Service]:
         """The Services of the pod's namespace whose selector selects it."""
-        found = []
-        for key, value in pod.labels.items():
-            for service in self._services_by_label.get((pod.namespace, key, value), ()):
-                if service.selector.matches(pod.labels):
-                    found.append(service)
-        return found
+        return [
+            service
+            for key, value in pod.labels.items()
+            for service in self._services_by_label.get((pod.namespace, key, value), ())
+            if service.selector.matches(pod.labels)
+        ]
 
     @cached_property
     def _pods(self) -> dict[Name, Pod]:
@@ -215,6 +219,10 @@ class Cluster:
     @cached_property
     def _nodes(self) -> dict[Name, NodeRuntimeObservation]:
         return _by_name(self.nodes)
+
+    @cached_property
+    def _views(self) -> dict[tuple[str, str, str], PodView]:
+        return {(node.namespace, node.name, pod.uid): pod for node in self.nodes for pod in node.pods}
 
     @cached_property
     def _leases(self) -> dict[Name, Lease]:

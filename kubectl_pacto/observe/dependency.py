@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Is a declared dependency reachable? The Kubernetes answer, merged with the pods' connections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kubectl_pacto.model.evidence import Collector
+from kubectl_pacto.model.instant import format_instant
+from kubectl_pacto.model.kube import EndpointSlice, Service, Unreadable
+from kubectl_pacto.model.pacto import Pacto
+from kubectl_pacto.model.snapshot import Snapshot
+from kubectl_pacto.observe.addresses import (
+    ServiceAddress,
+    cluster_addresses,
+    endpoint_addresses,
+    outer_addresses,
+)
+from kubectl_pacto.observe.backing import ready_endpoints
+from kubectl_pacto.observe.coverage import Coverage, Level, unproven
+from kubectl_pacto.observe.interface import negative
+from kubectl_pacto.observe.peers import Callers, Contact
+from kubectl_pacto.observe.reading import Answer, Reading
+from kubectl_pacto.observe.resolve import Resolution
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A resolved provider's Service and slices, where they could be read."""
+
+    service: Service | None
+    slices: tuple[EndpointSlice, ...] = ()
+
+    def addresses(self, snapshot: Snapshot) -> list[ServiceAddress]:
+        """Where connections count as to this provider."""
+        if self.service is None:
+            return []
+        inner = endpoint_addresses(snapshot, self.service.namespace, self.slices)
+        return cluster_addresses(self.service) + inner
+
+
+def read_provider(snapshot: Snapshot, pacto: Pacto) -> tuple[Provider, Reading]:
+    """A provider's objects, and whether the Kubernetes API alone calls it reachable."""
+    cluster, where = snapshot.cluster, f"Service {pacto.namespace}/{pacto.service}"
+    service = cluster.service(pacto.namespace, pacto.service)
+    if isinstance(service, Unreadable):
+        return Provider(None), Reading(Answer.FAILED, f"cannot read {where}: {service.why}")
+    if service is None:
+        return Provider(None), Reading(Answer.NO, f"{where} does not exist")
+    if service.type == "ExternalName":
+        return Provider(service), Reading(Answer.UNSUPPORTED, f"{where} is an ExternalName")
+    slices = cluster.slices_of(pacto.namespace, pacto.service)
+    if isinstance(slices, Unreadable):
+        why = f"cannot read EndpointSlices of {where}: {slices.why}"
+        return Provider(service), Reading(Answer.FAILED, why)
+    ready = len(ready_endpoints(slices))
+    answer = Answer.YES if ready else Answer.NO
+    why = f"{where} has {ready or 'no'} ready endpoint(s)"
+    return Provider(service, slices), Reading(answer, why)
+
+
+def read_dependency(snapshot: Snapshot, resolution: Resolution, callers: Callers) -> Reading:
+    """What is known of a dependency, before the window."""
+    if resolution.provider is None:
+        return resolution.reading
+    if resolution.reading.answer is Answer.YES:
+        provider, api = read_provider(snapshot, resolution.provider)
+    else:
+        provider, api = Provider(None), resolution.reading
+    if api.answer is Answer.UNSUPPORTED or not snapshot.options.kernel.enabled:
+        return api
+    return merge_dependency(snapshot, provider, api, callers)
+
+
+def merge_dependency(snapshot: Snapshot, provider: Provider, api: Reading, callers: Callers) -> Reading:
+    """The Kubernetes answer as the workload's connections qualify it; the first rule that fits wins."""
+    contacts = callers.contacts(provider.addresses(snapshot))
+    reached = next((item for item in contacts if item.has_recent_success), None)
+    healthy = next((item for item in contacts if item.is_healthy), None)
+    failing = [item for item in contacts if item.is_failing and item.address.is_traced]
+    if api.answer is Answer.NO:
+        if reached is None:
+            return api
+        # the kernel never overrides a Kubernetes negative
+        why = f"{api.why}, yet {describe_contact(reached)}"
+        return Reading(Answer.INSUFFICIENT, why, Collector.API_AND_KERNEL)
+    if api.answer is Answer.YES and healthy is not None:
+        return Reading(Answer.YES, describe_contact(healthy), Collector.API_AND_KERNEL)
+    if api.answer is Answer.YES and failing and reached is None:
+        return _failing(snapshot, provider, contacts, failing, callers)
+    if api.answer in (Answer.FAILED, Answer.INSUFFICIENT):
+        blind = [item for item in callers.covered if item.level >= Level.FAILED]
+        if blind:
+            doubt = max(blind, key=lambda item: item.level)
+            why = f"{api.why}; {doubt.describe()}"
+            return Reading(doubt.level.answer, why, Collector.API_AND_KERNEL)
+    return api
+
+
+def _failing(
+    snapshot: Snapshot,
+    provider: Provider,
+    contacts: list[Contact],
+    failing: list[Contact],
+    callers: Callers,
+) -> Reading:
+    """Connections only fail: unreachable, if nothing leaves room for doubt."""
+    kernel = Collector.API_AND_KERNEL
+    doubt = callers.doubt()
+    if doubt is not None:
+        return Reading(doubt.level.answer, f"{describe_contact(failing[0])}, but {_doubt(doubt)}", kernel)
+    room = _room_for_doubt(snapshot, provider, contacts, callers)
+    if room:
+        return Reading(Answer.INSUFFICIENT, f"{describe_contact(failing[0])}, but {room}", kernel)
+    waiting = unproven(snapshot, list(callers.covered))
+    if waiting:
+        return Reading(Answer.STALE, waiting, kernel)
+    latest = max(failing, key=lambda item: item.last_failure or 0.0)
+    successes = [item.last_success for item in contacts if item.last_success is not None]
+    return negative(
+        f"every recent connection failed: {describe_contact(latest)}",
+        list(callers.covered),
+        success_at=max(successes, default=None),
+    )
+
+
+def _doubt(doubt: Coverage) -> str:
+    if doubt.level is Level.COMPLETE:
+        return f"pod {doubt.pod.name} is in a mesh, whose connections are not read"
+    return doubt.describe()
+
+
+def _room_for_doubt(snapshot: Snapshot, provider: Provider, contacts: list[Contact], callers: Callers) -> str:
+    held = next((item for item in contacts if item.is_open), None)
+    if held is not None:
+        return f"a connection to {_place(held)} is open"
+    if provider.service is not None:
+        for item in callers.contacts(outer_addresses(provider.service)):
+            if item.has_recent_success:
+                return describe_contact(item)
+    for coverage in callers.covered:
+        if coverage.node is None:
+            continue
+        since = coverage.node.collection.connections_since
+        if since is None or snapshot.at - (since + coverage.offset) < coverage.recency:
+            return (
+                f"node {coverage.pod.node} has not seen every connection for the last {coverage.recency:g} s"
+            )
+    return ""
+
+
+def _place(contact: Contact) -> str:
+    address, port = contact.address.address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def describe_contact(contact: Contact) -> str:
+    names = sorted({item.pod.name for item in contact.sources})
+    who = f"pod {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    success, failure = contact.last_success, contact.last_failure
+    if success is not None and (failure is None or success >= failure):
+        return f"{who} connected to {_place(contact)} at {format_instant(success)}"
+    if failure is not None:
+        reason = f" ({contact.failure_reason})" if contact.failure_reason else ""
+        return f"{who} failed to connect to {_place(contact)} at {format_instant(failure)}{reason}"
+    return f"{who} has a connection to {_place(contact)}"
