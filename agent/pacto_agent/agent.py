@@ -10,9 +10,10 @@ import time
 from typing import Final
 
 from kubectl_pacto import __version__
-from kubectl_pacto.errors import AttachFailed, PactoError, RingBufferFailed
-from kubectl_pacto.model.bounds import READER_SILENCE_SECONDS
+from kubectl_pacto.errors import AttachFailed, MalformedObject, PactoError, RingBufferFailed, SinkFailed
+from kubectl_pacto.model.bounds import PEER_RETENTION_SECONDS, READER_SILENCE_SECONDS
 from kubectl_pacto.model.node import CollectionReason, NodeInfo, NodeRuntimeObservation
+from kubectl_pacto.model.node_codec import decode_node
 from pacto_agent.attribution import Attribution
 from pacto_agent.baseline import read_sockets
 from pacto_agent.config import Options
@@ -41,6 +42,7 @@ class Agent:
         self._view = View()
         self._attribution = Attribution(self._view)
         self._health = Health(started_at=time.time())
+        self._sink = sink
         self._publisher = Publisher(sink, options.publish_interval)
         self._tree: CgroupTree = find_tree(options.cgroup_root)
         self._tracer: Tracer | None = None
@@ -50,6 +52,7 @@ class Agent:
         self._resync_due = 0.0
         self._next_publish = 0.0
         self._last_resync_ended = 0.0
+        self._boot_id = _boot_id(options.proc)
 
     def open(self) -> None:
         """Load and attach; a kernel that refuses makes the node Failed, and it still publishes."""
@@ -70,6 +73,8 @@ class Agent:
 
     def run(self) -> None:
         """Work until stopped."""
+        self._resync()
+        self._adopt()
         while not self._stop.is_set():
             self._collect()
             now = time.monotonic()
@@ -79,6 +84,24 @@ class Agent:
                 self._next_publish = now + self._options.publish_interval
                 self._publish()
             self._stop.wait(self._tick())
+
+    def _adopt(self) -> None:
+        """Go on with the peers of the agent before this one, if this is still the same boot."""
+        try:
+            raw = self._sink.load()
+            before = decode_node(raw) if raw else None
+        except (SinkFailed, MalformedObject) as error:
+            self._say(f"peers of an earlier agent are not taken over: {error}")
+            return
+        if (
+            before is None
+            or before.node.boot_id != self._boot_id
+            or before.node_name != self._options.node_name
+        ):
+            return
+        now = time.time()
+        if before.last_published and now - before.last_published <= PEER_RETENTION_SECONDS:
+            self._view.adopt(before.pods, now)
 
     def close(self) -> None:
         """Release the kernel's objects."""
@@ -211,7 +234,7 @@ class Agent:
         return NodeInfo(
             kernel_release=os.uname().release,
             cgroup_mode=self._tree.mode,
-            boot_id=_boot_id(self._options.proc),
+            boot_id=self._boot_id,
             agent_version=__version__,
             mapper="proc",
         )

@@ -50,7 +50,12 @@ def parser() -> argparse.ArgumentParser:
         prog="pacto agent", description="Watch this node's TCP sockets and publish them per pod."
     )
     add = result.add_argument
-    add("--sink", choices=("stdout", "file"), default="stdout", help="where the view goes (default stdout)")
+    add(
+        "--sink",
+        choices=("kubernetes", "file", "stdout"),
+        default="stdout",
+        help="where the view goes (default stdout)",
+    )
     add("--output", metavar="PATH", default="", help="the file of --sink file")
     add(
         "--node-name",

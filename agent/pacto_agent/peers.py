@@ -69,6 +69,20 @@ class Peers:
                 state.last_failure = state.last_attempt = now
                 state.reason = FailureReason.PENDING
 
+    def adopt(self, peers: Iterable[Peer]) -> None:
+        """Take over what an agent before this one knew; what this one saw itself is added to it."""
+        for peer in peers:
+            state = self._states.setdefault((peer.address, peer.port), _State())
+            state.succeeded += peer.succeeded
+            state.failed += peer.failed
+            state.aborted += peer.aborted
+            state.last_success = _later(state.last_success, peer.last_success)
+            if peer.last_failure is not None and peer.last_failure > (state.last_failure or 0.0):
+                state.last_failure, state.reason = peer.last_failure, peer.failure_reason
+            state.last_attempt = max(state.last_attempt, peer.last_success or 0.0, peer.last_failure or 0.0)
+            if state.open and peer.open and peer.open_since is not None:
+                state.open_since = peer.open_since
+
     def prune(self, now: float) -> None:
         """Forget peers past their retention; one that is open stays."""
         expired = now - PEER_RETENTION_SECONDS

@@ -20,7 +20,10 @@ LEASE_API: Final = "coordination.k8s.io/v1"
 
 
 class Sink(Protocol):
-    """Where a node's view goes. Both raise SinkFailed."""
+    """Where a node's view goes. All raise SinkFailed."""
+
+    def load(self) -> dict[str, Any] | None:
+        """The object that an agent before this one left, None for none."""
 
     def put(self, observation: dict[str, Any]) -> None:
         """Hold this object from now on."""

@@ -19,9 +19,31 @@ def make_sink(options: Options) -> Sink:
         from pacto_agent.sinks.file import FileSink
 
         return FileSink(options.output)
+    if options.sink == "kubernetes":
+        return _kubernetes_sink(options)
     from pacto_agent.sinks.stdout import StdoutSink
 
     return StdoutSink(sys.stdout)
+
+
+def _kubernetes_sink(options: Options) -> Sink:
+    from kubectl_pacto import __version__
+    from kubectl_pacto.kube.client import Client
+    from kubectl_pacto.kube.credentials import in_cluster
+    from kubectl_pacto.kube.retry import RetryPolicy
+    from kubectl_pacto.kube.transport import HttpTransport
+    from pacto_agent.sinks.kubernetes import KubernetesSink
+
+    server, tokens = in_cluster()
+    # All attempts of one request end well within a publish interval: the next one tries again.
+    timeout = min(10.0, options.publish_interval / 3)
+    retries = RetryPolicy(attempts=3, longest_delay=timeout / 2)
+    client = Client(
+        HttpTransport(server, timeout), tokens, agent=f"pacto-agent/{__version__}", retries=retries
+    )
+    return KubernetesSink(
+        client, namespace=options.namespace, name=options.node_name, interval=options.publish_interval
+    )
 
 
 def main(argv: Sequence[str]) -> int:

@@ -172,6 +172,15 @@ class View:
         for pod in self._pods.values():
             pod.dropped = True
 
+    def adopt(self, pods: Iterable[PodView], now: float) -> None:
+        """Take over the peers that an agent before this one knew of the pods that still live."""
+        for known in pods:
+            if known.uid in self._pods:
+                pod = self._pods[known.uid]
+                pod.peers.adopt(known.peers)
+                pod.peers.prune(now)
+                pod.peers.cut(bounds.PEERS_PER_POD, now)
+
     def prune(self, now: float) -> None:
         """Forget expired peers, and the oldest past the node's bound."""
         for pod in self._pods.values():

@@ -23,6 +23,16 @@ class FileSink:
         self._observation: dict[str, Any] | None = None
         self._lease: dict[str, Any] | None = None
 
+    def load(self) -> dict[str, Any] | None:
+        """The object in the file, None when there is none or the file is not ours to understand."""
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                items = json.load(file)["items"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        found = items[0] if isinstance(items, list) and items else None
+        return found if isinstance(found, dict) else None
+
     def put(self, observation: dict[str, Any]) -> None:
         """Hold this object."""
         self._observation = observation

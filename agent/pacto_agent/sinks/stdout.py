@@ -15,6 +15,10 @@ class StdoutSink:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
+    def load(self) -> dict[str, Any] | None:
+        """Nothing can be read back from a stream."""
+        return None
+
     def put(self, observation: dict[str, Any]) -> None:
         """Print the object."""
         self._print(observation)

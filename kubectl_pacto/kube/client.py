@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Requests to the Kubernetes API as raw JSON, with retries, fresh tokens and errors by status.
+
+Used by the agent, and by collect and controller. Nothing here knows a resource. `requests` counts
+every exchange, the retried ones too.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from kubectl_pacto.kube.errors import ApiBusy, ApiError, ApiUnreachable, error_of
+from kubectl_pacto.kube.retry import RETRIED, RetryPolicy, retry_after
+from kubectl_pacto.kube.transport import Response, Transport, TransportError
+
+JSON: Final = "application/json"
+METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+# A PUT with a resource version and a DELETE may be sent again; a POST that was cut off may have worked.
+SAFE_TO_REPEAT: Final = frozenset({"GET", "PUT", "DELETE"})
+
+
+class Tokens(Protocol):
+    """Where the bearer token comes from."""
+
+    def token(self) -> str:
+        """The token now."""
+
+    def reread(self) -> bool:
+        """Look again; whether it changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How a client waits: replaced in tests, and by the agent's stop event."""
+
+    sleep: Callable[[float], object] = time.sleep
+    chance: Callable[[], float] = random.random
+
+
+class Client:
+    """One API server, asked by one identity; not for several threads at once."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        tokens: Tokens | None = None,
+        *,
+        agent: str = "kubectl-pacto",
+        retries: RetryPolicy | None = None,
+        waiting: Waiting | None = None,
+    ) -> None:
+        self._transport = transport
+        self._tokens = tokens
+        self._agent = agent
+        self._retries = retries or RetryPolicy()
+        self._waiting = waiting or Waiting()
+        self.requests = 0
+
+    def get(self, path: str, *, accept: str = JSON) -> dict[str, Any]:
+        """One object or list; raises ApiError."""
+        return self.request("GET", path, accept=accept)
+
+    def put(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace an object; raises ApiError, ApiConflict when its resource version is not the last."""
+        return self.request("PUT", path, body)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object; raises ApiError, ApiConflict when it exists."""
+        return self.request("POST", path, body)
+
+    def request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, accept: str = JSON
+    ) -> dict[str, Any]:
+        """One request, repeated where that is safe; the decoded answer. Raises ApiError."""
+        content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        delays = self._retries.delays(self._waiting.chance)
+        while True:
+            failure, wait = self._attempt(method, path, content, accept)
+            if isinstance(failure, dict):
+                return failure
+            delay = next(delays, None)
+            if delay is None or wait is None:
+                raise failure
+            self._waiting.sleep(max(delay, wait))
+
+    def _attempt(
+        self, method: str, path: str, content: bytes | None, accept: str
+    ) -> tuple[dict[str, Any] | ApiError, float | None]:
+        """The answer, or the error and how long to wait at least; None: do not ask again."""
+        try:
+            response = self._authorized(method, path, content, accept)
+        except TransportError as error:
+            unreachable = ApiUnreachable(method=method, path=path, problem=str(error))
+            return unreachable, 0.0 if method in SAFE_TO_REPEAT else None
+        answer = _decode(response)
+        if 200 <= response.status < 300:
+            if isinstance(answer, dict):
+                return answer, None
+            return ApiBusy(
+                method=method, path=path, status=response.status, problem="the answer is no JSON object"
+            ), 0.0
+        failure = error_of(method, path, response.status, answer)
+        # 429 says that nothing was done, whatever the method
+        again = response.status in RETRIED and (method in SAFE_TO_REPEAT or response.status == 429)
+        longest = self._retries.longest_delay
+        return failure, retry_after(response.headers.get("retry-after"), longest) if again else None
+
+    def _authorized(self, method: str, path: str, content: bytes | None, accept: str) -> Response:
+        response = self._exchange(method, path, content, accept)
+        if response.status == 401 and self._tokens is not None and self._renewed():
+            return self._exchange(method, path, content, accept)
+        return response
+
+    def _renewed(self) -> bool:
+        try:
+            return self._tokens is not None and self._tokens.reread()
+        except OSError:
+            return False
+
+    def _exchange(self, method: str, path: str, content: bytes | None, accept: str) -> Response:
+        headers = {"Accept": accept, "User-Agent": self._agent}
+        if content is not None:
+            headers["Content-Type"] = JSON
+        if self._tokens is not None:
+            try:
+                headers["Authorization"] = f"Bearer {self._tokens.token()}"
+            except OSError as error:
+                raise TransportError(f"the token file cannot be read: {error.strerror}") from error
+        self.requests += 1
+        return self._transport.exchange(method, path, content, headers)
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._transport.close()
+
+
+def _decode(response: Response) -> Any:
+    try:
+        return json.loads(response.body)
+    except ValueError:
+        return response.body[:500].decode("utf-8", "replace")
