@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+# `make help` lists what there is to make. Everything runs from .venv, which scripts/bootstrap fills.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+TOX := $(BIN)/tox run
+# root where the kernel asks for it, and only there
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+ARGS ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | \
+		while IFS="$$(printf '\t')" read -r target text; do printf '  %-14s %s\n' "$$target" "$$text"; done
+
+.PHONY: bootstrap
+bootstrap: ## install what is missing (apt, .venv); quick when nothing is
+	@scripts/bootstrap
+
+.PHONY: build
+build: bootstrap ## compile the native parts in place
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+
+.PHONY: demo
+demo: bootstrap ## watch the kernel decide three findings on this machine (root)
+	$(SUDO) $(BIN)/kubectl-pacto demo $(ARGS)
+
+.PHONY: test
+test: bootstrap ## everything that CI promises
+	$(TOX)
+
+.PHONY: test-unit
+test-unit: bootstrap ## no root, no network (ARGS="-- -k name" for one)
+	$(TOX) -e unit $(ARGS)
+
+.PHONY: test-native
+test-native: bootstrap ## compiled readers against their plain-Python twins
+	$(TOX) -e native $(ARGS)
+
+.PHONY: test-kernel
+test-kernel: bootstrap ## the BPF program in this kernel (root)
+	$(TOX) -e kernel --notest
+	$(SUDO) .tox/kernel/bin/python -m pytest -p no:cacheprovider tests/kernel $(ARGS)
+
+.PHONY: test-packaging
+test-packaging: bootstrap ## sdist, wheels and installs
+	$(TOX) -e packaging $(ARGS)
+
+.PHONY: lint
+lint: bootstrap ## ruff, cython-lint, clang-format, import contracts
+	$(TOX) -e lint
+
+.PHONY: types
+types: bootstrap ## mypy, strict
+	$(TOX) -e types
+
+.PHONY: imports
+imports: $(BIN)/lint-imports ## the import contracts alone
+	PYTHONPATH=.:agent:ext $<
+
+.PHONY: fmt
+fmt: $(BIN)/ruff ## format Python and C
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format --quiet .
+	git ls-files '*.c' '*.h' | xargs $(BIN)/clang-format -i
+
+.PHONY: gen
+gen: bootstrap ## write the generated files anew
+	$(BIN)/python scripts/generate.py
+
+.PHONY: hooks
+hooks: $(BIN)/pre-commit ## check each commit before it is made
+	$(BIN)/pre-commit install
+
+.PHONY: clean
+clean: ## remove what was built, .venv stays
+	rm -rf build dist .tox *.egg-info
+	find ext agent -name '*.so' -o -name '*.o' | xargs rm -f
+
+# the tools of a contributor, at the versions of pyproject.toml
+$(BIN)/lint-imports $(BIN)/ruff $(BIN)/pre-commit:
+	@scripts/bootstrap
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --group dev
