@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""`kubectl pacto demo`: pods without a cluster, watched by the real agent, judged by the real `evaluate`."""

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""The process that cleans up after the demo, however the demo ends: its only way of cleaning up.
+
+Started before anything is made, with the names of all that will be. It waits for its standard input
+to end, which the kernel sees to even when the demo is killed, and then kills and removes.
+Signals do not reach it: a terminal's Ctrl-C is for the demo.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from kubectl_pacto.cli.demo import cgroups
+
+READY: Final = "ready"
+
+
+def clean(tree: str, directory: str) -> list[str]:
+    """Remove a cgroup tree with its processes, then a directory; returns what is left and why."""
+    left = [cgroups.remove(Path(tree))] if Path(tree).exists() else []
+    if Path(directory).exists():
+        shutil.rmtree(directory, onerror=lambda _, path, error: left.append(f"{path}: {error[1]}"))
+    return [problem for problem in left if problem]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Wait, then clean; returns 1 and prints what is left if anything is."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    print(READY, flush=True)
+    sys.stdin.read()
+    left = clean(*arguments)
+    for problem in left:
+        print(problem, flush=True)
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""The demo's node: a bridge, pods, and the real agent watching them; kubelet and runtime in one.
+
+Everything it makes is listed with the cleaner before it is made. The node's own process stays in the
+host's network namespace and outside every pod, as a runtime's shims do: the agent tells by that which
+namespace is the node's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from kubectl_pacto.cli.demo import cgroups, cleaner
+from kubectl_pacto.cli.demo.fabric import DONE
+from kubectl_pacto.cli.demo.objects import ADDRESSES, APPS, PORT, App, LivePod
+from kubectl_pacto.cli.demo.pod import Task
+from kubectl_pacto.errors import PactoError
+from kubectl_pacto.model.node import AGENT_NAMESPACE
+
+NAME: Final = "demo-node"
+ANSWER_SECONDS: Final = 15.0
+AGENT_STOP_SECONDS: Final = 3.0
+CLEAN_SECONDS: Final = 20.0
+PUBLISH: Final = "1s"
+RESYNC: Final = "2s"
+
+Process = subprocess.Popen[str]
+
+
+class DemoFailed(PactoError):
+    """The demo could not go on: {problem}"""
+
+    hint = "demo"
+
+
+class Node:
+    """The running node; `close` may be called twice and says what could not be removed."""
+
+    def __init__(self, mount: str) -> None:
+        token = f"{cgroups.MARK}{os.getpid()}-{secrets.token_hex(3)}"
+        self._mount = mount
+        self.tree = Path(mount, token)
+        self.directory = Path(tempfile.gettempdir(), token)
+        self.view_file = self.directory / "node.json"
+        self._agent_log = self.directory / "agent.log"
+        self._cleaner: Process | None = None
+        self._fabric: Process | None = None
+        self._agent: Process | None = None
+        self._processes: dict[str, Process] = {}
+        self._pods: dict[str, LivePod] = {}
+
+    def open(self, say: Callable[[str], None]) -> None:
+        """Start everything; raises DemoFailed naming the step that did not work."""
+        self._cleaner = _start("cleaner", str(self.tree), str(self.directory))
+        _expect(self._cleaner, cleaner.READY, "start the process that cleans up")
+        try:
+            cgroups.sweep(self._mount)
+            self.directory.mkdir(mode=0o700)
+            (self.tree / "node").mkdir(parents=True)
+        except OSError as error:
+            raise DemoFailed(problem=f"{error.filename}: {error.strerror}") from error
+        say(f"cgroups below {self.tree}")
+        self._fabric = _start("fabric", str(os.getpid()), str(self.tree / "node"))
+        _expect(self._fabric, DONE, "make a network without a way out")
+        self._start_agent()
+        say(f"node agent running, publishing every {PUBLISH}")
+        for app in APPS:
+            self._start_pod(app)
+        for app in APPS:
+            self._attach(app)
+        say(f"pods running: {', '.join(f'{app.name} {app.address}' for app in APPS)}")
+
+    def _start_agent(self) -> None:
+        options = ["--sink", "file", "--output", str(self.view_file), "--node-name", NAME]
+        options += ["--namespace", AGENT_NAMESPACE, "--pod-uid", ""]
+        options += ["--publish-interval", PUBLISH, "--resync-interval", RESYNC]
+        with self._agent_log.open("w", encoding="utf-8") as log:
+            self._agent = _start(
+                "guarded_agent", str(os.getpid()), str(self.tree / "node"), *options, errors=log.fileno()
+            )
+
+    def _start_pod(self, app: App) -> None:
+        pod = LivePod(
+            uid=str(uuid.uuid4()),
+            node=NAME,
+            address=app.address,
+            container=secrets.token_hex(32),
+            started=time.time(),
+        )
+        cgroup = cgroups.pod_directory(str(self.tree), pod.uid, pod.container)
+        cgroup.mkdir(parents=True)
+        task = Task(
+            address=app.address,
+            cgroup=str(cgroup),
+            ready_file=str(self._ready_file(app.name)),
+            serve=PORT if app.serves else 0,
+            calls=tuple((ADDRESSES[name], PORT) for name in app.calls),
+        )
+        self._pods[app.name] = pod
+        self._processes[app.name] = _start("pod", str(os.getpid()), task.encode())
+
+    def _attach(self, app: App) -> None:
+        process, fabric = self._processes[app.name], self._fabric
+        assert fabric is not None
+        _expect(process, DONE, f"give pod {app.name} a network namespace")
+        _tell(fabric, str(process.pid))
+        _expect(fabric, DONE, f"connect pod {app.name}")
+        _tell(process, "go")
+        _expect(process, DONE, f"start pod {app.name}")
+
+    def _ready_file(self, app: str) -> Path:
+        return self.directory / f"{app}.ready"
+
+    def pods(self) -> dict[str, LivePod]:
+        """The pods as kubelet would report them now; raises DemoFailed when a process ended."""
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                raise DemoFailed(problem=f"the process of pod {name} ended ({process.returncode})")
+        return {
+            name: LivePod(pod.uid, pod.node, pod.address, pod.container, pod.started, self._probe(name))
+            for name, pod in self._pods.items()
+        }
+
+    def _probe(self, app: str) -> bool:
+        """The readiness probe of all these pods: exec, `test -f`."""
+        return self._ready_file(app).is_file()
+
+    def check_agent(self) -> None:
+        """Raise DemoFailed with the agent's own words if it has ended."""
+        if self._agent is not None and self._agent.poll() is not None:
+            words = " ".join(self._agent_log.read_text(encoding="utf-8", errors="replace").split())
+            raise DemoFailed(problem=f"the node agent ended ({self._agent.returncode}): {words[-600:]}")
+
+    def close(self) -> list[str]:
+        """Stop everything and wait until the cleaner is done; returns what is left."""
+        if self._agent is not None and self._agent.poll() is None:
+            self._agent.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._agent.wait(AGENT_STOP_SECONDS)
+        for process in (*self._processes.values(), self._fabric, self._agent):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+        janitor, self._cleaner = self._cleaner, None
+        if janitor is None:
+            return []
+        try:
+            words, _ = janitor.communicate(timeout=CLEAN_SECONDS)
+        except subprocess.TimeoutExpired:
+            return [f"{self.tree} and {self.directory}: still being removed"]
+        return [line for line in words.splitlines() if line != cleaner.READY]
+
+
+def _start(module: str, *arguments: str, errors: int | None = None) -> Process:
+    """A process of this package, deaf to the terminal's signals."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", f"{__package__}.{module}", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        bufsize=1,
+        start_new_session=True,
+    )
+
+
+def _tell(process: Process, line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{line}\n")
+
+
+def _expect(process: Process, word: str, what: str) -> None:
+    """Wait for the process to say `word`; anything else is its explanation."""
+    assert process.stdout is not None
+    readable, _, _ = select.select([process.stdout], [], [], ANSWER_SECONDS)
+    answer = process.stdout.readline().strip() if readable else f"no answer within {ANSWER_SECONDS:g} s"
+    if answer != word:
+        raise DemoFailed(problem=f"cannot {what}: {answer or 'the process ended'}")
