@@ -173,7 +173,8 @@ def _assess_capabilities(contract: Contract, ledger: _Ledger) -> None:
 def _add_undeclared(ledger: _Ledger) -> None:
     for item in ledger.evidence.observations:
         if item.kind is Kind.UNDECLARED_PEER and item.value is not None:
-            words = f"dependency {item.subject} is used but not declared (Service {item.value['namespace']}/{item.value['service']})"
+            service = f"Service {item.value['namespace']}/{item.value['service']}"
+            words = f"dependency {item.subject} is used but not declared ({service})"
             ledger.findings.append(
                 runtime_finding(
                     ledger.evidence,

@@ -51,12 +51,19 @@ def _validator() -> Any:
     return Draft202012Validator(CONTRACT_SCHEMA)
 
 
+def parse_text(text: str) -> Document | Issue:
+    """The decoded document of a contract's text; never raises: what is no YAML is an issue."""
+    try:
+        return load_contract(text)
+    except YamlError as error:
+        return Issue("YAML_PARSE_ERROR", "", str(error))
+
+
 def parse_contract(text: str) -> Parsed:
     """Parse a contract; never raises: whatever is wrong with it is an issue that says where."""
-    try:
-        document = load_contract(text)
-    except YamlError as error:
-        return Parsed(None, Document(), (Issue("YAML_PARSE_ERROR", "", str(error)),))
+    document = parse_text(text)
+    if isinstance(document, Issue):
+        return Parsed(None, Document(), (document,))
     return parse_document(document)
 
 
@@ -69,7 +76,7 @@ def parse_document(document: Document) -> Parsed:
     version = data.get("pactoVersion")
     if version != SUPPORTED_VERSION or not isinstance(version, str):
         what = "is required" if version is None else f"is {version!r}"
-        problem = f'pactoVersion {what}: this version reads contracts of pactoVersion "{SUPPORTED_VERSION}" (quoted)'
+        problem = f"pactoVersion {what}: this version reads contracts of version 2.0, as a quoted string"
         issue = Issue("UNSUPPORTED_PACTO_VERSION", "pactoVersion", _at(document, ("pactoVersion",), problem))
         return Parsed(None, document, (issue,))
     issues = tuple(_schema_issues(document))

@@ -43,6 +43,11 @@ class Fields:
         self._raw: Mapping[object, object] = raw
         self.where = where
 
+    @property
+    def whole(self) -> object:
+        """The mapping itself, undecoded."""
+        return self._raw
+
     def path(self, name: str) -> str:
         """The path of a field of this mapping."""
         return f"{self.where}.{name}" if self.where else name

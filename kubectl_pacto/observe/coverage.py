@@ -73,6 +73,15 @@ class Coverage:
         starts = [start for start in (self.pod.started, self.pod.container_started) if start is not None]
         return max(starts) + self.offset if starts else None
 
+    def is_young(self, at: float) -> bool:
+        """Whether the pod may be too young for its node to have covered it yet."""
+        started = self.started
+        return (
+            self.level is Level.PARTIAL
+            and YOUNG_REASONS.issuperset(self.reasons)
+            and (started is None or at - started <= self.staleness)
+        )
+
     def describe(self) -> str:
         """One clause for a person."""
         what = self.level.name.lower()

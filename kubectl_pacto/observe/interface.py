@@ -87,9 +87,11 @@ def merge_interface(snapshot: Snapshot, bound: BoundPort, what: str) -> Reading:
     if backing.nil_port:
         return Reading(Answer.INSUFFICIENT, f"an EndpointSlice gives {what} no number")
     covered = [cover(snapshot, item.pod) for item in backing.pods]
-    doubt = worst([item for item in covered if item.level is not Level.COMPLETE])
+    doubtful = [item for item in covered if item.level is not Level.COMPLETE]
+    doubt = worst(doubtful)
     if doubt is not None:
-        return Reading(doubt.level.answer, doubt.describe(), Collector.API_AND_KERNEL)
+        is_young = all(item.is_young(snapshot.at) for item in doubtful)
+        return Reading(doubt.level.answer, doubt.describe(), Collector.API_AND_KERNEL, is_young=is_young)
     for item, coverage in zip(backing.pods, covered, strict=True):
         if coverage.view and any(item.is_served_by(listener) for listener in coverage.view.listeners):
             why = f"pod {item.pod.name} listens on the target port of {what}"

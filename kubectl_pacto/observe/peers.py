@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kubectl_pacto.model.addresses import canonical
-from kubectl_pacto.model.kube import Pod
 from kubectl_pacto.model.node import Peer
 from kubectl_pacto.model.snapshot import Snapshot
 from kubectl_pacto.observe.addresses import Address, ServiceAddress
@@ -83,12 +82,11 @@ class Callers:
                     found.append(contact)
         return found
 
-    def doubt(self) -> Coverage | None:
-        """The pod that is covered worst, if it is not completely; one in a mesh counts as Partial."""
-        doubtful = [
+    def doubtful(self) -> list[Coverage]:
+        """The pods that are not covered completely; one in a mesh counts as Partial."""
+        return [
             item for item in self.covered if item.level is not Level.COMPLETE or item.pod.name in self.meshed
         ]
-        return max(doubtful, key=lambda item: item.level, default=None)
 
 
 def find_callers(snapshot: Snapshot) -> Callers:
@@ -162,8 +160,3 @@ def _join(at: float, address: ServiceAddress, attempts: Sequence[Attempt]) -> Co
         recent_failure,
         tuple(sources),
     )
-
-
-def caller_names(pods: Iterable[Pod]) -> str:
-    """The names of some pods, for a message."""
-    return ", ".join(sorted({pod.name for pod in pods}))

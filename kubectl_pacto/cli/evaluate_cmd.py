@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""`kubectl pacto evaluate`: the verdict on objects in files, by the code that the operator runs."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from kubectl_pacto.cli.options import Duration, FailOn, InstantType, trips
+from kubectl_pacto.cli.render import Result, render
+from kubectl_pacto.collect.objects import Objects, read_objects, read_probes
+from kubectl_pacto.conformance.check import check
+from kubectl_pacto.conformance.source import load_offline, publish_new
+from kubectl_pacto.errors import UsageError
+from kubectl_pacto.model.bounds import STABILIZATION_SECONDS
+from kubectl_pacto.model.cluster import Cluster
+from kubectl_pacto.model.node import AGENT_NAMESPACE
+from kubectl_pacto.model.snapshot import KernelOptions, Options
+
+GATE_TRIPPED = 3
+
+
+@click.command(short_help="Evaluate Pactos in files: the status each would get in a cluster.")
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="FILE_OR_DIR",
+    multiple=True,
+    help="Objects as YAML or JSON, of a file, a directory or - for stdin. May be repeated.",
+)
+@click.argument("more", metavar="[FILE_OR_DIR]...", nargs=-1)
+@click.option("--at", type=InstantType(), help="The clock of the evaluation. [default: now]")
+@click.option(
+    "--stabilization-window",
+    "window",
+    type=Duration(),
+    default=STABILIZATION_SECONDS,
+    show_default="2m",
+    help="How long an absence must stand before it is a finding.",
+)
+@click.option(
+    "--staleness", type=Duration(), help="How old a node's heartbeat may be. [default: its Lease's duration]"
+)
+@click.option("--recency", type=Duration(), help="How old a connection may be. [default: the staleness]")
+@click.option("--probe-results", metavar="FILE", help="What probes of Service ports answered.")
+@click.option(
+    "--kernel-evidence",
+    type=click.Choice(["auto", "on", "off"]),
+    default="auto",
+    show_default=True,
+    help="Whether node observations are read; auto: if there are any.",
+)
+@click.option(
+    "--agent-namespace", default=AGENT_NAMESPACE, show_default=True, help="Where node observations are."
+)
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+)
+@click.option("--evidence", "with_evidence", is_flag=True, help="Print what was observed, too.")
+@click.option(
+    "--fail-on",
+    type=click.Choice([member.value for member in FailOn]),
+    default=FailOn.ERROR.value,
+    show_default=True,
+    help="Exit with 3 if a finding is at least this.",
+)
+def evaluate(  # noqa: PLR0913 -- one for each option
+    *,
+    files: tuple[str, ...],
+    more: tuple[str, ...],
+    at: float | None,
+    window: float,
+    staleness: float | None,
+    recency: float | None,
+    probe_results: str | None,
+    kernel_evidence: str,
+    agent_namespace: str,
+    form: str,
+    with_evidence: bool,
+    fail_on: str,
+) -> int:
+    """Print the status that each Pacto in the given objects would get.
+
+    Objects are what `kubectl get -o yaml` writes: several documents, lists, any mix of kinds.
+    """
+    if not files and not more:
+        raise UsageError("give the objects to evaluate, as in: kubectl pacto evaluate -f bundle.yaml")
+    objects = read_objects([*files, *more])
+    cluster = objects.cluster(read_probes(probe_results) if probe_results else None)
+    _tell(objects, cluster)
+    kernel = KernelOptions(
+        enabled=kernel_evidence == "on" or (kernel_evidence == "auto" and bool(cluster.nodes)),
+        staleness=staleness,
+        recency=recency,
+        namespace=agent_namespace,
+    )
+    options = Options(window=window, kernel=kernel)
+    results = evaluate_all(cluster, at=time.time() if at is None else at, options=options)
+    click.echo(render(results, form, with_evidence=with_evidence), nl=False)
+    gate = FailOn(fail_on)
+    verdicts = ((result.checked.contract_status, result.checked.summary) for result in results)
+    return GATE_TRIPPED if trips(gate, verdicts) else 0
+
+
+def evaluate_all(cluster: Cluster, *, at: float, options: Options) -> list[Result]:
+    """Check every Pacto of a cluster at one moment, in the order of namespace and name."""
+    cluster = publish_new(cluster)
+    return [
+        Result(
+            pacto.namespace,
+            pacto.name,
+            check(pacto, cluster, load_offline(pacto), at=at, options=options),
+        )
+        for pacto in sorted(cluster.pactos, key=lambda item: (item.namespace, item.name))
+    ]
+
+
+def _tell(objects: Objects, cluster: Cluster) -> None:
+    """What of the input was not looked at, on stderr."""
+    if objects.skipped:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(objects.skipped.items()))
+        total = sum(objects.skipped.values())
+        click.echo(f"skipped {total} object(s) of kinds that no check reads: {counts}", err=True)
+    if not cluster.pactos:
+        click.echo("no Pacto in the input: nothing to evaluate", err=True)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""The plugin's front door: finds a command, runs it, turns what goes wrong into one line and a status.
+
+Commands are imported when they are called, so that help and one command cost no other's imports.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from kubectl_pacto import __version__
+from kubectl_pacto.errors import PactoError
+
+if TYPE_CHECKING:
+    import click
+
+PROGRAM: Final = "kubectl pacto"
+INTERRUPTED: Final = 130
+
+# name -> (module, function, one line of help)
+COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "evaluate": (
+        "kubectl_pacto.cli.evaluate_cmd",
+        "evaluate",
+        "Evaluate Pactos in files: the status each would get in a cluster.",
+    ),
+    "demo": (
+        "kubectl_pacto.cli.demo_cmd",
+        "demo",
+        "Watch the kernel decide a finding on this machine (root, Linux 5.8 or later).",
+    ),
+}
+
+
+def build_group() -> click.Group:
+    """The command group, its commands not yet imported."""
+    import click
+
+    class LazyGroup(click.Group):
+        """Imports a command when it is called, and only then."""
+
+        def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+            return sorted(COMMANDS)
+
+        def get_command(
+            self,
+            ctx: click.Context,  # noqa: ARG002 -- click's signature
+            cmd_name: str,
+        ) -> click.Command | None:
+            if cmd_name not in COMMANDS:
+                return None
+            module, function, _ = COMMANDS[cmd_name]
+            command = getattr(import_module(module), function)
+            assert isinstance(command, click.Command)
+            return command
+
+        def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, COMMANDS[name][2]) for name in self.list_commands(ctx)])
+
+    @click.group(
+        cls=LazyGroup,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    @click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+    @click.pass_context
+    def group(ctx: click.Context) -> None:
+        """Runtime conformance: what a service does on the network, against its contract."""
+        if ctx.invoked_subcommand is None:
+            click.echo(ctx.get_help())
+
+    return group
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the plugin; returns its exit status: 0 done, 1 failed, 2 wrong usage, 3 a gate tripped."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments == ["--version"]:
+        print(f"{PROGRAM} {__version__}")
+        return 0
+    import click
+
+    try:
+        result = build_group().main(arguments, prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except PactoError as error:
+        _complain(error)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        _leave_stdout_quiet()
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _complain(error: PactoError) -> None:
+    print(f"error: {error}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: docs/errors.md#{error.hint}", file=sys.stderr)
+
+
+def _leave_stdout_quiet() -> None:
+    # The interpreter flushes stdout once more at exit and would complain about the pipe again.
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)

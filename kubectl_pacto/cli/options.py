@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Option types and gates that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import click
+
+from kubectl_pacto.engine.ladder import ContractStatus, Summary
+from kubectl_pacto.model.duration import parse_duration
+from kubectl_pacto.model.instant import parse_instant
+
+
+class Duration(click.ParamType[float]):
+    """A duration such as 90s, 2m or 1h30m, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds, or a usage error that shows the form."""
+        if isinstance(value, int | float):
+            return float(value)
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class InstantType(click.ParamType[float]):
+    """An RFC 3339 time, in POSIX seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """POSIX seconds, or a usage error that shows the form."""
+        if isinstance(value, int | float):
+            return float(value)
+        try:
+            return parse_instant(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class FailOn(StrEnum):
+    """From which findings on a command exits with 3; each includes those before it."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    UNKNOWN = "unknown"
+    NEVER = "never"
+
+
+def trips(gate: FailOn, results: Iterable[tuple[ContractStatus, Summary]]) -> bool:
+    """Whether any of these results is one that the gate stops."""
+    for status, summary in results:
+        found = [gate is not FailOn.NEVER and (summary.errors > 0 or status is ContractStatus.INVALID)]
+        if gate in (FailOn.WARNING, FailOn.UNKNOWN):
+            found.append(summary.warnings > 0)
+        if gate is FailOn.UNKNOWN:
+            found.append(summary.unknowns > 0 or status is ContractStatus.UNKNOWN)
+        if any(found):
+            return True
+    return False

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""What a contract declares, as a Pacto's status repeats it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubectl_pacto.model.contract import Configuration, Contact, Contract, Owner
+from kubectl_pacto.model.pacto import Pacto
+
+SECRET_PREFIX = "secret://"  # noqa: S105 -- how a value says that it is one, not one
+
+
+def declared_fields(pacto: Pacto, contract: Contract, resolved_ref: str, at: float) -> dict[str, Any]:
+    """The status fields that follow from the contract alone; `at` is the clock of the readiness."""
+    overridden = {name: sorted(values) for name, values in pacto.overrides}
+    body: dict[str, Any] = {
+        "contractVersion": contract.version,
+        "contract": _contract(contract, resolved_ref),
+        "interfaces": [
+            _present(
+                name=item.name,
+                type=item.type.value,
+                ref=item.ref,
+                visibility=item.visibility.value if item.visibility else "",
+            )
+            for item in contract.interfaces
+        ],
+        "capabilities": [_present(type=item.type, ref=item.ref) for item in contract.capabilities],
+        "dependencies": [
+            {
+                "name": item.name,
+                "ref": item.ref,
+                "required": item.required,
+                "compatibility": item.compatibility,
+            }
+            for item in contract.dependencies
+        ],
+        "configurations": [
+            _configuration(item, overridden.get(item.name, [])) for item in contract.configurations
+        ],
+        "policies": [
+            _present(name=item.name, hasSchema=bool(item.schema), schema=item.schema, ref=item.ref)
+            for item in contract.policies
+        ],
+    }
+    if contract.metadata:
+        body["metadata"] = {str(key): _as_text(value) for key, value in contract.metadata.items()}
+    return body
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in ("", None, [])}
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else str(value)
+
+
+def _contract(contract: Contract, resolved_ref: str) -> dict[str, Any]:
+    return _present(
+        serviceName=contract.service,
+        version=contract.version,
+        owner=_owner(contract.owner) or None,
+        ownerDisplay=contract.owner.display,
+        resolvedRef=resolved_ref,
+    )
+
+
+def _owner(owner: Owner) -> dict[str, Any]:
+    return _present(team=owner.team, dri=owner.dri, contacts=[_contact(item) for item in owner.contacts])
+
+
+def _contact(contact: Contact) -> dict[str, Any]:
+    return _present(type=contact.type, value=contact.value, purpose=contact.purpose)
+
+
+def _configuration(item: Configuration, overridden: list[str]) -> dict[str, Any]:
+    values: Mapping[str, Any] = item.values or {}
+    return _present(
+        name=item.name,
+        hasSchema=bool(item.schema),
+        ref=item.ref,
+        valueKeys=sorted(map(str, values)),
+        secretKeys=sorted(
+            str(key)
+            for key, value in values.items()
+            if isinstance(value, str) and value.startswith(SECRET_PREFIX)
+        ),
+        overriddenKeys=overridden,
+    )

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Where a Pacto's contract comes from, and what became of getting it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kubectl_pacto.engine.layers import Validated, validate
+from kubectl_pacto.model.cluster import Cluster
+from kubectl_pacto.model.finding import Issue
+from kubectl_pacto.model.pacto import Pacto, Published
+
+_DIGEST = re.compile(r"@sha(?:256|512):[0-9a-f]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A contract that was obtained (valid or not), or why it could not be (`unavailable`)."""
+
+    validated: Validated
+    unavailable: str = ""
+    resolved_ref: str = ""
+    files: Mapping[str, bytes] | None = None
+
+
+def load_inline(pacto: Pacto) -> Loaded | None:
+    """The inline contract of a Pacto, which wins over any other; None if it has none."""
+    if pacto.inline:
+        return Loaded(validate(pacto.inline, overrides=pacto.overrides))
+    if not pacto.oci:
+        issue = Issue("", "spec.contractRef", "gives no contract: set oci or inline")
+        return Loaded(Validated(None, (issue,)))
+    return None
+
+
+def load_offline(pacto: Pacto) -> Loaded:
+    """The contract as far as it can be had without a registry."""
+    loaded = load_inline(pacto)
+    if loaded is not None:
+        return loaded
+    why = f"{pacto.oci} is not part of the input and no registry is asked"
+    return Loaded(Validated(None), unavailable=why)
+
+
+def resolution_policy(pacto: Pacto) -> str:
+    """How the OCI ref of a Pacto picks a version; empty for an inline contract."""
+    if pacto.inline or not pacto.oci:
+        return ""
+    if _DIGEST.search(pacto.oci):
+        return "PinnedDigest"
+    return "PinnedTag" if ":" in pacto.oci.rpartition("/")[2] else "Latest"
+
+
+def publish_new(cluster: Cluster) -> Cluster:
+    """The cluster as it is once each Pacto without any status has had its first check.
+
+    Dependencies resolve by what statuses publish; manifests that no operator has seen yet would
+    otherwise resolve to nothing, which no later check would repeat.
+    """
+    pactos = tuple(_publish(pacto) for pacto in cluster.pactos)
+    return cluster if pactos == cluster.pactos else replace(cluster, pactos=pactos)
+
+
+def _publish(pacto: Pacto) -> Pacto:
+    if pacto.status or not pacto.inline:
+        return pacto
+    contract = validate(pacto.inline, overrides=pacto.overrides).contract
+    if contract is None:
+        return pacto
+    return replace(pacto, published=Published(contract.service, contract.version))
