@@ -20,8 +20,8 @@ from setuptools.command.build import build
 from setuptools.errors import ExecError
 
 NATIVE = sys.platform == "linux" and os.environ.get("PACTO_PURE") != "1"
-BPF_SOURCES = ["bpf/flow.bpf.c", "bpf/flow.h", "bpf/kernel.h"]
-BPF_OBJECT = "flow.bpf.o"
+BPF_SOURCES = ["bpf/flow.bpf.c", "bpf/flow.h", "bpf/iter.bpf.c", "bpf/iter.h", "bpf/kernel.h"]
+BPF_PROGRAMS = ["flow", "iter"]
 BPF_ARCHITECTURES = {"x86_64": "x86", "aarch64": "arm64"}
 C_FLAGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-O2", "-fno-strict-aliasing"]
 
@@ -51,7 +51,7 @@ def extensions() -> list[Extension]:
 
 
 class BuildBpf(Command):
-    """Compiles the BPF program and strips it, as package data of pacto_agent."""
+    """Compiles the BPF programs and strips them, as package data of pacto_agent."""
 
     description = "compile the BPF program"
     user_options: ClassVar[list[tuple[str, str | None, str]]] = []
@@ -65,10 +65,10 @@ class BuildBpf(Command):
         """As setuptools wants it."""
         self.set_undefined_options("build", ("build_lib", "build_lib"))
 
-    def output(self) -> Path:
-        """Where the object goes: beside the sources when editable."""
+    def outputs(self) -> dict[str, Path]:
+        """Where each program's object goes: beside the sources when editable."""
         root = Path("agent") if self.editable_mode else Path(str(self.build_lib))
-        return root / "pacto_agent" / BPF_OBJECT
+        return {name: root / "pacto_agent" / f"{name}.bpf.o" for name in BPF_PROGRAMS}
 
     def run(self) -> None:
         """Compile and strip; says which program is missing."""
@@ -80,13 +80,23 @@ class BuildBpf(Command):
         for program, package in (("clang", "clang"), ("llvm-strip", "llvm")):
             if shutil.which(program) is None:
                 raise ExecError(f"{program} is missing: apt-get install {package}, or PACTO_PURE=1")
-        output = self.output()
-        output.parent.mkdir(parents=True, exist_ok=True)
         flags = ["-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-mcpu=v2"]
         defines = [f"-D__TARGET_ARCH_{target}", "-Ibpf", f"-fdebug-prefix-map={Path.cwd()}=."]
-        source = BPF_SOURCES[0]
-        subprocess.run(["clang", "-target", "bpf", *flags, *defines, "-c", source, "-o", output], check=True)
-        subprocess.run(["llvm-strip", "-g", output], check=True)
+        for name, output in self.outputs().items():
+            output.parent.mkdir(parents=True, exist_ok=True)
+            command = [
+                "clang",
+                "-target",
+                "bpf",
+                *flags,
+                *defines,
+                "-c",
+                f"bpf/{name}.bpf.c",
+                "-o",
+                str(output),
+            ]
+            subprocess.run(command, check=True)
+            subprocess.run(["llvm-strip", "-g", str(output)], check=True)
 
     def get_source_files(self) -> list[str]:
         """For the sdist."""
@@ -94,7 +104,7 @@ class BuildBpf(Command):
 
     def get_outputs(self) -> list[str]:
         """For the wheel."""
-        return [str(self.output())]
+        return [str(output) for output in self.outputs().values()]
 
     def get_output_mapping(self) -> dict[str, str]:
         """None of the outputs is a copy of a source."""

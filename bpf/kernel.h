@@ -71,6 +71,7 @@ struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
 	unsigned short skc_family;
+	volatile unsigned char skc_state;
 	unsigned char skc_ipv6only : 1;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
@@ -108,13 +109,36 @@ typedef enum {
 	SS_CONNECTING = 2,
 } socket_state;
 
+struct sock;
+
 struct socket {
 	socket_state state;
 	struct file *file;
+	struct sock *sk;
+};
+
+struct sk_buff {
+	struct sk_buff *next;
+	char cb[48];
+};
+
+struct sk_buff_head {
+	struct sk_buff *next;
+	__u32 qlen;
+};
+
+struct sock_extended_err {
+	__u32 ee_errno;
+};
+
+/* lies in sk_buff.cb of what the error queue holds */
+struct sock_exterr_skb {
+	struct sock_extended_err ee;
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff_head sk_error_queue;
 	struct socket *sk_socket;
 	int sk_err;
 	int sk_err_soft;
@@ -132,6 +156,49 @@ struct inet_connection_sock {
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+};
+
+struct nsproxy {
+	struct net *net_ns;
+};
+
+enum cgroup_subsys_id {
+	pids_cgrp_id = 1, /* whatever it is here: CO-RE asks the kernel */
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[32];
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	__u64 start_boottime;
+	struct css_set *cgroups;
+	struct nsproxy *nsproxy;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct file *file;
 };
 
 #pragma clang attribute pop

@@ -10,17 +10,24 @@ import time
 from typing import Final
 
 from kubectl_pacto import __version__
-from kubectl_pacto.errors import AttachFailed, MalformedObject, PactoError, RingBufferFailed, SinkFailed
+from kubectl_pacto.errors import (
+    AttachFailed,
+    MalformedObject,
+    PactoError,
+    ResyncFailed,
+    RingBufferFailed,
+    SinkFailed,
+)
 from kubectl_pacto.model.bounds import PEER_RETENTION_SECONDS, READER_SILENCE_SECONDS
 from kubectl_pacto.model.node import CollectionReason, NodeInfo, NodeRuntimeObservation
 from kubectl_pacto.model.node_codec import decode_node
 from pacto_agent.attribution import Attribution
-from pacto_agent.baseline import read_sockets
 from pacto_agent.config import Options
 from pacto_agent.flows import Sockets
 from pacto_agent.health import Health
+from pacto_agent.mapper import Mapper, open_mapper
 from pacto_agent.podmap import PodMap
-from pacto_agent.podscan import CgroupTree, find_tree, read_pods
+from pacto_agent.podscan import CgroupTree, find_tree
 from pacto_agent.publish import Publisher, Sink
 from pacto_agent.tracer import Tracer, open_tracer
 from pacto_agent.view import View
@@ -46,6 +53,7 @@ class Agent:
         self._publisher = Publisher(sink, options.publish_interval)
         self._tree: CgroupTree = find_tree(options.cgroup_root)
         self._tracer: Tracer | None = None
+        self._mapper: Mapper = self._proc_mapper()
         self._lost = (0, 0)
         self._losses = 0
         self._said = ""
@@ -54,8 +62,15 @@ class Agent:
         self._last_resync_ended = 0.0
         self._boot_id = _boot_id(options.proc)
 
+    def _proc_mapper(self) -> Mapper:
+        options = self._options
+        return open_mapper("proc", options.proc, self._tree, own_uid=options.pod_uid, stop=self._stop.is_set)
+
     def open(self) -> None:
-        """Load and attach; a kernel that refuses makes the node Failed, and it still publishes."""
+        """Load and attach; a kernel that refuses makes the node Failed, and it still publishes.
+
+        Attach first, then the baseline: no gap between.
+        """
         try:
             self._tracer = open_tracer(btf_path=self._options.btf)
         except AttachFailed as error:
@@ -67,6 +82,17 @@ class Agent:
         else:
             self._health.connections_since = time.time()
             self._tracer.start(poll_ms=int(self._tick() * 1000))
+        if self._options.mapper != "proc":
+            self._open_mapper()
+
+    def _open_mapper(self) -> None:
+        options = self._options
+        try:
+            self._mapper = open_mapper(
+                options.mapper, options.proc, self._tree, own_uid=options.pod_uid, stop=self._stop.is_set
+            )
+        except PactoError as error:
+            self._health.fail(CollectionReason.LOAD_FAILED, f"--mapper iter: {error}")
 
     def _tick(self) -> float:
         return min(TICK_SECONDS, self._options.publish_interval / 4)
@@ -106,6 +132,7 @@ class Agent:
     def close(self) -> None:
         """Release the kernel's objects."""
         tracer, self._tracer = self._tracer, None
+        self._mapper.close()
         if tracer is not None:
             tracer.close()
 
@@ -147,13 +174,15 @@ class Agent:
             self._view.note_loss()
 
     def _rescan(self) -> None:
+        """Listeners whose port an event did not know, read again at once."""
         places = self._view.pods.places
-        found = {uid: self._read(uid) for uid in self._view.rescans if uid in places}
-        self._view.rescan({uid: sockets or Sockets() for uid, sockets in found.items()})
+        wanted = [places[uid] for uid in self._view.rescans if uid in places]
         self._view.rescans.clear()
-
-    def _read(self, uid: str) -> Sockets | None:
-        return read_sockets(self._options.proc, self._view.pods.places[uid].pids, self._stop.is_set)
+        try:
+            found = dict(self._mapper.baselines(wanted, self._view.known_sockets))
+        except ResyncFailed:
+            return  # the next resync reads them, and says what is wrong
+        self._view.rescan({uid: sockets for uid, sockets in found.items() if sockets})
 
     def _resync(self) -> None:
         """Map and baseline, between two drains: what happens meanwhile is newer than what is read."""
@@ -161,13 +190,13 @@ class Agent:
         self._view.begin_resync()
         losses, at = self._losses, time.time()
         try:
-            pods = self._read_pods()
-        except OSError as error:
-            self._view.abandon_resync()
-            self._health.resync_problem = f"{error.filename or self._options.proc}: {error.strerror}"
-        else:
+            pods = self._mapper.pods(self._view.pods)
             self._view.set_map(pods)
             baselines = self._baselines(pods)
+        except ResyncFailed as error:
+            self._view.abandon_resync()
+            self._health.resync_problem = str(error)
+        else:
             self._collect(drain=True)
             if not self._stop.is_set():
                 self._view.end_resync(baselines, at)
@@ -176,30 +205,22 @@ class Agent:
         self._last_resync_ended = time.monotonic()
         self._resync_due = self._last_resync_ended + self._options.resync_interval
 
-    def _read_pods(self) -> PodMap:
-        pods = read_pods(
-            self._options.proc, self._tree, previous=self._view.pods, own_uid=self._options.pod_uid
-        )
-        if pods.denied > pods.processes:
-            # a few processes may hide on any host; when most do, the agent cannot map
-            raise PermissionError(
-                13, f"ns/net of {pods.denied} processes may not be read: SYS_PTRACE, AppArmor", "/proc"
-            )
-        return pods
-
     def _baselines(self, pods: PodMap) -> dict[str, Sockets]:
-        mapped = [uid for uid, place in pods.places.items() if place.mapped]
+        mapped = [place for place in pods.places.values() if place.mapped]
+        spread = self._mapper.slow and len(mapped) > UNSPREAD_NAMESPACES
         baselines: dict[str, Sockets] = {}
-        collected = time.monotonic()
-        for uid in mapped:
-            began = time.monotonic()
-            if sockets := self._read(uid):
+        collected = began = time.monotonic()
+        for uid, sockets in self._mapper.baselines(mapped, self._view.known_sockets):
+            if sockets:
                 baselines[uid] = sockets
-            if len(mapped) > UNSPREAD_NAMESPACES:
+            if spread:
                 self._stop.wait(min(SPREAD_SECONDS, SPREAD * (time.monotonic() - began)))
-            if time.monotonic() - collected >= TICK_SECONDS:
+            began = time.monotonic()
+            if began - collected >= TICK_SECONDS:
                 self._collect()
-                collected = time.monotonic()
+                collected = began
+            if self._stop.is_set():
+                break
         return baselines
 
     def _publish(self) -> None:
@@ -236,7 +257,7 @@ class Agent:
             cgroup_mode=self._tree.mode,
             boot_id=self._boot_id,
             agent_version=__version__,
-            mapper="proc",
+            mapper=self._mapper.name,
         )
 
 

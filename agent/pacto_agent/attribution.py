@@ -24,7 +24,7 @@ class Attribution:
         self._view = view
         self._listens: dict[int, ListenEvent] = {}  # by inode: the last event of a socket is its state
         self._connections: list[ConnectionSums] = []
-        self._strangers: set[tuple[int, int]] = set()
+        self._strangers: set[tuple[int, int, int]] = set()
         self.unattributed = 0
 
     @property
@@ -56,7 +56,7 @@ class Attribution:
                 self._connections.append(one)
 
     def _is_stranger(self, event: ListenEvent | ConnectionSums) -> bool:
-        return (event.cgroup_id, event.netns) in self._strangers
+        return (event.cgroup_id, event.netns, event.cookie) in self._strangers
 
     def retry(self, now: float) -> None:
         """A new map is in force: name what waited, give up on the rest."""
@@ -67,11 +67,11 @@ class Attribution:
         for event in listens.values():
             if not self._view.apply_listen(event):
                 self.unattributed += 1
-                self._strangers.add((event.cgroup_id, event.netns))
+                self._strangers.add((event.cgroup_id, event.netns, event.cookie))
         for one in connections:
             if not self._view.apply_connections(one, now):
                 self.unattributed += _events(one)
-                self._strangers.add((one.cgroup_id, one.netns))
+                self._strangers.add((one.cgroup_id, one.netns, one.cookie))
 
 
 def _events(sums: ConnectionSums) -> int:

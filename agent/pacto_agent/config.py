@@ -13,6 +13,7 @@ from kubectl_pacto.errors import UsageError
 from kubectl_pacto.model import bounds
 from kubectl_pacto.model.duration import parse_duration
 from kubectl_pacto.model.node import AGENT_NAMESPACE
+from pacto_agent.mapper import NAMES
 
 SHORTEST_INTERVAL = 0.2
 
@@ -31,6 +32,7 @@ class Options:
     cgroup_root: str = "/sys/fs/cgroup"
     btf: str = "/sys/kernel/btf/vmlinux"
     pod_uid: str = ""
+    mapper: str = "auto"
 
 
 def interval(text: str) -> float:
@@ -81,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="DURATION",
         help="default 60s",
     )
+    add("--mapper", choices=NAMES, default="auto", help="how sockets are matched to pods (default auto)")
     add("--proc", default="/proc", metavar="PATH", help="the host's /proc (default /proc)")
     add(
         "--cgroup-root",

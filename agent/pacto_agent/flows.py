@@ -30,6 +30,7 @@ class ListeningSocket:
     address: str
     port: int
     v6only: bool | None = None
+    cgroup_id: int = 0  # that created it, 0 where a baseline cannot tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Connection:
     address: str
     port: int
     pending: bool = False
+    cgroup_id: int = 0  # that created it, 0 where a baseline cannot tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class ListenEvent:
     netns: int
     began: bool
     socket: ListeningSocket
+    cookie: int = 0  # of the namespace, 0 before Linux 6.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class ConnectionSums:
     last_success: float | None
     last_failure: float | None
     reason: FailureReason
+    cookie: int = 0  # of the namespace, 0 before Linux 6.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +103,15 @@ def address_text(address: bytes) -> str:
 
 def listen_event(row: rows.ListenRow) -> ListenEvent:
     """One row of the reader's log."""
-    kind, cgroup_id, _, netns, inode, family, address, port, flags = row
+    kind, cgroup_id, cookie, netns, inode, family, address, port, flags = row
     v6only = bool(flags & rows.V6ONLY) if family == 6 else None
-    socket = ListeningSocket(inode, address_text(address), port, v6only)
-    return ListenEvent(cgroup_id, netns, kind == rows.LISTEN, socket)
+    socket = ListeningSocket(inode, address_text(address), port, v6only, cgroup_id)
+    return ListenEvent(cgroup_id, netns, kind == rows.LISTEN, socket, cookie)
 
 
 def connection_sums(row: rows.ConnectionRow, clocks: ClockPair) -> ConnectionSums:
     """One row of the reader's table."""
-    cgroup_id, _, netns, _, address, port, succeeded, failed, aborted, success, failure, reason = row
+    cgroup_id, cookie, netns, _, address, port, succeeded, failed, aborted, success, failure, reason = row
     return ConnectionSums(
         cgroup_id=cgroup_id,
         netns=netns,
@@ -119,4 +123,5 @@ def connection_sums(row: rows.ConnectionRow, clocks: ClockPair) -> ConnectionSum
         last_success=clocks.wall_of(success) if succeeded else None,
         last_failure=clocks.wall_of(failure) if failed else None,
         reason=REASONS[reason] if failed and reason < len(REASONS) else FailureReason.NONE,
+        cookie=cookie,
     )

@@ -101,8 +101,13 @@ def explain_load(number: int, log: str, facts: Facts) -> str:
 
 
 def _telling(log: str) -> str:
-    """The last line that says something, and how many there were before it."""
-    lines = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith("processed ")]
+    """The last line that says something, and how many there were before it.
+
+    The verifier's own words tell more than libbpf's last line, which only says that it failed.
+    """
+    _, found, verifier = log.rpartition("-- BEGIN PROG LOAD LOG --")
+    text = verifier.partition("-- END PROG LOAD LOG --")[0] if found else log
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("processed ")]
     if not lines:
         return ""
     more = f" (and {len(lines) - 1} lines before)" if len(lines) > 1 else ""

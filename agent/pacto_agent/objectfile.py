@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
 
 from kubectl_pacto.errors import MissingNativeParts, ObjectRejected
 
-OBJECT_NAME: Final = "flow.bpf.o"
 RECORD: Final = "pacto_flow"
 PROGRAM_SECTION: Final = "tp_btf/inet_sock_set_state"
+PROCESS_RECORD: Final = "pacto_process_row"
+SOCKET_RECORD: Final = "pacto_socket_row"
 
 _BTF_HEADER = struct.Struct("<HBBIIIII")
 _BTF_MAGIC = 0xEB9F
@@ -39,33 +41,56 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """The layout of one record: its size in bytes and its members."""
+
+    size: int
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What an object of this package must hold: programs by section, records by name."""
+
+    name: str
+    sections: tuple[str, ...]
+    records: tuple[str, ...]
+
+
+FLOW: Final = Shape("flow.bpf.o", (PROGRAM_SECTION,), (RECORD,))
+ITERATORS: Final = Shape("iter.bpf.o", ("iter/task", "iter/task_file"), (PROCESS_RECORD, SOCKET_RECORD))
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectFile:
-    """A BPF object: its programs by section, maps, licence, and the layout of the record."""
+    """A BPF object: its programs by section, maps, licence, and the layouts of its records."""
 
     image: bytes
     programs: tuple[str, ...]
     maps: tuple[str, ...]
     licence: str
-    record_bytes: int
-    record: tuple[Member, ...]
+    records: Mapping[str, Record]
 
 
-def packaged_image() -> bytes:
+def packaged_image(shape: Shape = FLOW) -> bytes:
     """The object that this package was built with; raises MissingNativeParts."""
     try:
-        return resources.files("pacto_agent").joinpath(OBJECT_NAME).read_bytes()
+        return resources.files("pacto_agent").joinpath(shape.name).read_bytes()
     except FileNotFoundError:
-        raise MissingNativeParts(missing=OBJECT_NAME) from None
+        raise MissingNativeParts(missing=shape.name) from None
 
 
-def inspect_object(image: bytes, *, path: str = OBJECT_NAME, record_bytes: int | None = None) -> ObjectFile:
-    """Parse and check `image`; `record_bytes` is the size of record that the reader was compiled with.
+def inspect_object(
+    image: bytes, *, shape: Shape = FLOW, path: str = "", sizes: Mapping[str, int] | None = None
+) -> ObjectFile:
+    """Parse and check `image`; `sizes` are those of the records that the reader was made for.
 
     Raises ObjectRejected naming what does not fit.
     """
     from elftools.common.exceptions import ELFError  # type: ignore[import-untyped,unused-ignore]
     from elftools.elf.elffile import ELFFile  # type: ignore[import-untyped,unused-ignore]
 
+    path = path or shape.name
     try:
         elf = ELFFile(io.BytesIO(image))
         if elf["e_machine"] != "EM_BPF":
@@ -73,19 +98,27 @@ def inspect_object(image: bytes, *, path: str = OBJECT_NAME, record_bytes: int |
         found = _read(elf, image, path)
     except (ELFError, struct.error, IndexError, ValueError, UnicodeDecodeError) as error:
         raise ObjectRejected(path=path, problem=f"it cannot be parsed: {error}") from error
-    if PROGRAM_SECTION not in found.programs:
-        raise ObjectRejected(path=path, problem=f"it has no program for {PROGRAM_SECTION}")
-    if record_bytes is not None and found.record_bytes != record_bytes:
-        problem = f"its {RECORD} has {found.record_bytes} bytes, the reader's {record_bytes}: rebuild both"
-        raise ObjectRejected(path=path, problem=problem)
+    _check(found, shape, path, sizes or {})
     return found
+
+
+def _check(found: ObjectFile, shape: Shape, path: str, sizes: Mapping[str, int]) -> None:
+    for section in shape.sections:
+        if section not in found.programs:
+            raise ObjectRejected(path=path, problem=f"it has no program for {section}")
+    for name in shape.records:
+        if name not in found.records:
+            raise ObjectRejected(path=path, problem=f"its BTF does not describe {name}")
+        has, wanted = found.records[name].size, sizes.get(name)
+        if wanted is not None and has != wanted:
+            problem = f"its {name} has {has} bytes, the reader's {wanted}: rebuild both"
+            raise ObjectRejected(path=path, problem=problem)
 
 
 def _read(elf: Any, image: bytes, path: str) -> ObjectFile:
     sections = {section.name: section for section in elf.iter_sections()}
     if ".BTF" not in sections:
         raise ObjectRejected(path=path, problem="it has no BTF section: it was stripped too far")
-    size, members = _record_of(sections[".BTF"].data(), path)
     symbols = sections[".symtab"].iter_symbols() if ".symtab" in sections else ()
     maps_index = next(
         (number for number, section in enumerate(elf.iter_sections()) if section.name == ".maps"), -1
@@ -99,10 +132,11 @@ def _read(elf: Any, image: bytes, path: str) -> ObjectFile:
         for section in elf.iter_sections()
         if section["sh_type"] == "SHT_PROGBITS" and section["sh_flags"] & 0x4 and section["sh_size"]
     )
-    return ObjectFile(image, programs, maps, licence, size, members)
+    return ObjectFile(image, programs, maps, licence, dict(_records(sections[".BTF"].data(), path)))
 
 
-def _record_of(btf: bytes, path: str) -> tuple[int, tuple[Member, ...]]:
+def _records(btf: bytes, path: str) -> Iterator[tuple[str, Record]]:
+    """Every named struct of the object's BTF."""
     magic, _, _, header, type_at, type_bytes, text_at, text_bytes = _BTF_HEADER.unpack_from(btf)
     if magic != _BTF_MAGIC:
         raise ObjectRejected(path=path, problem="its BTF section has another byte order or is none")
@@ -111,13 +145,12 @@ def _record_of(btf: bytes, path: str) -> tuple[int, tuple[Member, ...]]:
     while at < end:
         name_at, info, size = struct.unpack_from("<III", btf, at)
         kind, count = info >> 24 & 0x1F, info & 0xFFFF
-        once, each = _BTF_EXTRA.get(kind, (0, 0))
-        if kind == _KIND_STRUCT and _text(texts, name_at) == RECORD:
-            return size, tuple(_members(btf, at + 12, count, texts))
         if not 0 < kind <= _BTF_KINDS:
             raise ObjectRejected(path=path, problem=f"its BTF has types of an unknown kind ({kind})")
+        if kind == _KIND_STRUCT and name_at:
+            yield _text(texts, name_at), Record(size, tuple(_members(btf, at + 12, count, texts)))
+        once, each = _BTF_EXTRA.get(kind, (0, 0))
         at += 12 + once + each * count
-    raise ObjectRejected(path=path, problem=f"its BTF does not describe {RECORD}")
 
 
 def _members(btf: bytes, at: int, count: int, texts: bytes) -> list[Member]:

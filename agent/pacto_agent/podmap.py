@@ -48,7 +48,8 @@ class Place:
     uid: str
     netns: int = 0
     pids: tuple[int, ...] = ()
-    started: int = 0  # clock ticks since boot, of the oldest process
+    started: int = 0  # of the oldest process, in the mapper's unit since boot
+    cookie: int = 0  # the namespace's cookie, 0 where the mapper cannot tell
     by_cgroup: bool = False
     host_network: bool = False
     shared: bool = False
@@ -71,9 +72,14 @@ class PodMap:
     denied: int = 0
     processes: int = 0
 
-    def name(self, cgroup_id: int, netns: int) -> Named:
-        """Whose socket it is that `cgroup_id` created in `netns`."""
+    def name(self, cgroup_id: int, netns: int, cookie: int = 0) -> Named:
+        """Whose socket it is that `cgroup_id` created in `netns`.
+
+        Namespace inodes are used again at once: where both know the cookie, it must be the same.
+        """
         place = self.places.get(self.owners.get(netns, ""))
+        if place is not None and place.cookie and cookie and place.cookie != cookie:
+            return Named(Owner.UNKNOWN)
         by_cgroup = self.cgroup_pods.get(cgroup_id) if cgroup_id > ROOT_CGROUP else None
         if by_cgroup and (creator := self.places.get(by_cgroup)) and creator.by_cgroup:
             return self._named_by_cgroup(creator, place, netns)
@@ -93,6 +99,19 @@ class PodMap:
         return Named(Owner.UNKNOWN)  # a namespace that no process was in when the map was made
 
 
+@dataclass(frozen=True, slots=True)
+class IdentifiedProcess:
+    """One process as the kernel's iterator tells it; ids of its cgroups instead of paths."""
+
+    pid: int
+    parent: int
+    started: int  # nanoseconds since boot
+    netns: int
+    cookie: int
+    cgroup_id: int
+    v1_cgroup_id: int
+
+
 @dataclass(slots=True)
 class _Process:
     pid: int
@@ -100,6 +119,7 @@ class _Process:
     started: int
     netns: int
     pod: cgroups.ProcessPod
+    cookie: int = 0
 
 
 class PodMapBuilder:
@@ -110,6 +130,8 @@ class PodMapBuilder:
         self._texts: dict[bytes, cgroups.ProcessPod] = {}
         self._processes: dict[int, _Process] = {}
         self._cgroup_pods: dict[int, str] = {}
+        self._v2_named: dict[int, cgroups.PathPod] = {}
+        self._v1_named: dict[int, cgroups.PathPod] = {}
         self._existing: set[str] = set()
 
     def add_process(self, row: ProcessRow) -> None:
@@ -120,12 +142,23 @@ class PodMapBuilder:
             pod = self._texts[text] = cgroups.pod_of_process(text, self._own_uid)
         self._processes[pid] = _Process(pid, parent, started, netns, pod)
 
+    def add_identified(self, row: IdentifiedProcess) -> None:
+        """One process whose cgroups are known by id; after the directories of add_cgroup."""
+        v1 = self._v1_named.get(row.v1_cgroup_id)
+        v2 = self._v2_named.get(row.cgroup_id)
+        named = v1 or v2
+        pod = cgroups.ProcessPod()
+        if named is not None:
+            pod = cgroups.ProcessPod(named.uid, named.helper, v2 is not None and v2.uid == named.uid)
+        self._processes[row.pid] = _Process(row.pid, row.parent, row.started, row.netns, pod, row.cookie)
+
     def add_cgroup(self, inode: int, path: str, *, v2: bool) -> None:
         """One directory of a cgroup tree; only the v2 tree's inodes are ids of sockets' cgroups."""
         named = cgroups.pod_of_path(path)
         if v2:
             self._cgroup_pods[inode] = named.uid if named else ""
         if named:
+            (self._v2_named if v2 else self._v1_named)[inode] = named
             self._existing.add(named.uid)
 
     def finish(self, previous: PodMap | None = None, *, denied: int = 0) -> PodMap:
@@ -178,6 +211,7 @@ def _place(uid: str, processes: list[_Process], node_netns: int) -> Place:
         netns=oldest.netns,
         pids=tuple(inside[:PIDS_PER_NAMESPACE]),
         started=oldest.started,
+        cookie=oldest.cookie,
         by_cgroup=all(process.pod.by_v2 for process in processes),
         host_network=oldest.netns == node_netns,
     )

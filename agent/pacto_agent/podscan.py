@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from pacto_agent.cgroups import pod_of_path
 from pacto_agent.podmap import PodMap, PodMapBuilder
 from pacto_native.procfs import ProcessScan
 from pacto_native.rows import ProcessRow
@@ -33,7 +34,7 @@ def find_tree(root: str) -> CgroupTree:
     """The cgroup layout under `root` (/sys/fs/cgroup)."""
     if os.path.exists(os.path.join(root, "cgroup.controllers")):
         return CgroupTree("v2", root, "")
-    controllers = ("systemd", "pids", "memory", "cpu", "cpuset", "devices", "freezer", "name=systemd")
+    controllers = ("pids", "systemd", "memory", "cpu", "cpuset", "devices", "freezer", "name=systemd")
     v1 = next((found for name in controllers if os.path.isdir(found := os.path.join(root, name))), "")
     unified = os.path.join(root, "unified")
     if os.path.exists(os.path.join(unified, "cgroup.controllers")):
@@ -71,13 +72,37 @@ def _directories(path: str) -> list[os.DirEntry[str]]:
         return []
 
 
+def add_cgroups(builder: PodMapBuilder, tree: CgroupTree) -> None:
+    """Walk both trees into the builder."""
+    for root, v2 in ((tree.v2, True), (tree.v1, False)):
+        for inode, path in walk(root) if root else ():
+            builder.add_cgroup(inode, path, v2=v2)
+
+
+def pids_of_pod(tree: CgroupTree, uid: str) -> list[int]:
+    """Processes of a pod by its cgroups, numbered as this process's pid namespace has them."""
+    pids: set[int] = set()
+    for root in (tree.v2, tree.v1):
+        for _, path in walk(root) if root else ():
+            named = pod_of_path(path)
+            if named is not None and named.uid == uid and not named.helper:
+                pids |= _read_pids(f"{root}{path}/cgroup.procs")
+    return sorted(pids - {0})  # 0: outside of this pid namespace
+
+
+def _read_pids(path: str) -> set[int]:
+    try:
+        with open(path, encoding="ascii") as file:
+            return {int(word) for word in file.read().split()}
+    except (OSError, ValueError):
+        return set()
+
+
 def read_pods(proc: str, tree: CgroupTree, *, previous: PodMap | None = None, own_uid: str = "") -> PodMap:
     """The map as /proc and the cgroup tree show it now; raises OSError when /proc cannot be listed."""
     builder = PodMapBuilder(own_uid)
     # cgroups first: a pod made meanwhile then has processes that name it, never an id unknown as outside
-    for root, v2 in ((tree.v2, True), (tree.v1, False)):
-        for inode, path in walk(root) if root else ():
-            builder.add_cgroup(inode, path, v2=v2)
+    add_cgroups(builder, tree)
     scan = ProcessScan(proc)
     try:
         for row in _rows(scan):

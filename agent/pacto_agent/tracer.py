@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The kernel program of this agent: loaded, attached, read, and closed in reverse.
 
-Called by run alone; the only module that drives libbpf. Opening goes step by step on a stack, so a
+Called by the agent alone. Opening goes step by step on a stack, so a
 half-opened tracer never escapes. The reading thread runs without the GIL.
 """
 
@@ -13,44 +13,26 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from importlib import import_module
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from kubectl_pacto.errors import (
     AttachFailed,
     KernelWithoutBTF,
     LoadFailed,
-    MissingNativeParts,
     RingBufferFailed,
 )
 from pacto_agent import limits
 from pacto_agent.flows import ClockPair, ConnectionSums, ListenEvent, connection_sums, listen_event
-from pacto_agent.objectfile import inspect_object, packaged_image
+from pacto_agent.libbpf import Libbpf, load_failed, load_libbpf
+from pacto_agent.objectfile import RECORD, inspect_object, packaged_image
 from pacto_native.rows import LISTEN, UNLISTEN
 
 BTF_PATH: Final = "/sys/kernel/btf/vmlinux"
 POLL_MS: Final = 1000
 SLICE_ROWS: Final = 500
-LOG_BYTES: Final = 16384
 PROGRAM: Final = "on_state"
 
 _T = TypeVar("_T")
-
-
-class Libbpf(Protocol):
-    """What cffi's module offers; its functions are C's."""
-
-    ffi: Any
-    lib: Any
-
-
-def load_libbpf() -> Libbpf:
-    """The cffi module; raises MissingNativeParts where this installation has none."""
-    try:
-        _libbpf = import_module("pacto_native._libbpf")
-    except ImportError as error:
-        raise MissingNativeParts(missing="pacto_native._libbpf") from error
-    return cast(Libbpf, _libbpf)
 
 
 class Tracer:
@@ -132,7 +114,7 @@ def open_tracer(*, btf_path: str = BTF_PATH) -> Tracer:
     bpf = load_libbpf()
     from pacto_native.ring import FLOW_BYTES, FlowReader
 
-    image = inspect_object(packaged_image(), record_bytes=FLOW_BYTES).image
+    image = inspect_object(packaged_image(), sizes={RECORD: FLOW_BYTES}).image
     if not os.path.exists(btf_path):
         raise KernelWithoutBTF(path=btf_path)
     limits.raise_memlock()
@@ -153,14 +135,14 @@ def _load(bpf: Libbpf, image: bytes, undo: ExitStack) -> Any:
     for with_cgroup in (True, False):
         loaded = bpf.lib.pacto_open(image, len(image))
         if loaded == bpf.ffi.NULL:
-            raise _load_failed(bpf, bpf.ffi.errno)
+            raise load_failed(bpf, bpf.ffi.errno)
         _set_switch(bpf, loaded, with_cgroup)
         result = bpf.lib.bpf_object__load(loaded)
         if result == 0:
             undo.callback(bpf.lib.bpf_object__close, loaded)
             return loaded
         bpf.lib.bpf_object__close(loaded)
-        failure = _load_failed(bpf, -result) if with_cgroup else failure
+        failure = load_failed(bpf, -result) if with_cgroup else failure
         if -result != errno.EINVAL or not limits.lockdown_confidential():
             break
     raise failure
@@ -172,13 +154,6 @@ def _set_switch(bpf: Libbpf, loaded: Any, with_cgroup: bool) -> None:
     size = bpf.ffi.new("size_t *")
     value = bpf.ffi.cast("unsigned char *", bpf.lib.bpf_map__initial_value(section, size))
     value[0] = with_cgroup  # read_cgroup is the section's only variable; a test holds it to that
-
-
-def _load_failed(bpf: Libbpf, number: int) -> LoadFailed:
-    text = bpf.ffi.new("char[]", LOG_BYTES)
-    used = bpf.lib.pacto_take_log(text, LOG_BYTES)
-    words = bpf.ffi.buffer(text, used)[:].decode("utf-8", "replace")
-    return LoadFailed(problem=limits.explain_load(number, words, limits.read_facts()))
 
 
 def _connect(bpf: Libbpf, reader: Any, loaded: Any, undo: ExitStack) -> None:

@@ -67,7 +67,7 @@ class View:
             self._foreign.discard(inode)
             for known in self._pods.values():
                 known.sockets.pop(inode, None)
-        named = self._map.name(event.cgroup_id, event.netns)
+        named = self._map.name(event.cgroup_id, event.netns, event.cookie)
         if named.owner is Owner.FOREIGN:
             self.foreign_events += 1
             if event.began:
@@ -90,7 +90,7 @@ class View:
 
     def apply_connections(self, sums: ConnectionSums, now: float) -> bool:
         """Summed connection events; False when nothing here names their owner yet."""
-        named = self._map.name(sums.cgroup_id, sums.netns)
+        named = self._map.name(sums.cgroup_id, sums.netns, sums.cookie)
         if named.owner is Owner.FOREIGN:
             self.foreign_events += sums.succeeded + sums.failed + sums.aborted
         elif named.owner is Owner.POD and (pod := self._pods.get(named.uid)):
@@ -157,14 +157,29 @@ class View:
         pod.sockets_cut = False
         before, pod.sockets = pod.sockets, kept
         for socket in read.listeners:
-            if socket.inode in touched or socket.inode in self._foreign:
+            if socket.inode in touched or self._is_foreign(pod, socket):
                 continue
             known = before.get(socket.inode)
             same = known is not None and (known.address, known.port) == (socket.address, socket.port)
             # an event knows V6ONLY, /proc does not
             self._listen(pod, known if same and known is not None else socket)
-        pod.peers.set_open(read.outbound, at)
+        own = [one for one in read.outbound if not self._made_elsewhere(pod, one.cgroup_id)]
+        pod.peers.set_open(own, at)
         pod.peers.cut(bounds.PEERS_PER_POD, at)
+
+    def _is_foreign(self, pod: _Pod, socket: ListeningSocket) -> bool:
+        if self._made_elsewhere(pod, socket.cgroup_id):
+            self._foreign.add(socket.inode)
+        return socket.inode in self._foreign
+
+    def _made_elsewhere(self, pod: _Pod, cgroup_id: int) -> bool:
+        """Whether a baseline knows that another cgroup made a socket of this pod's namespace."""
+        named = self._map.name(cgroup_id, pod.place.netns) if cgroup_id else None
+        return named is not None and named.owner is Owner.FOREIGN
+
+    def known_sockets(self, uid: str) -> frozenset[int]:
+        """The inodes of a pod's listeners as known now."""
+        return frozenset(self._pods[uid].sockets) if uid in self._pods else frozenset()
 
     def note_loss(self) -> None:
         """An event was lost: no pod is complete until a baseline that begins after this."""

@@ -34,6 +34,8 @@ const void *bpf_map__initial_value(const struct bpf_map *map, size_t *size);
 int bpf_program__fd(const struct bpf_program *program);
 struct bpf_link *bpf_program__attach(const struct bpf_program *program);
 int bpf_link__destroy(struct bpf_link *link);
+int bpf_link__fd(const struct bpf_link *link);
+int bpf_iter_create(int link);
 
 struct ring_buffer *pacto_ring_new(int map, uintptr_t callback, uintptr_t context);
 void ring_buffer__free(struct ring_buffer *ring);

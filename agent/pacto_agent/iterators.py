@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The kernel's own lists of processes and TCP sockets, over all namespaces at once (Linux 5.11).
+
+Called by mapper. Needs BPF and PERFMON and the host's pid namespace, and reads no other process's
+/proc. Process numbers are the outermost namespace's: never to be joined with a nested /proc.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubectl_pacto.errors import AttachFailed, ResyncFailed
+from pacto_agent import limits
+from pacto_agent.flows import address_text
+from pacto_agent.libbpf import Libbpf, load_failed, load_libbpf
+from pacto_agent.objectfile import ITERATORS, PROCESS_RECORD, SOCKET_RECORD, inspect_object, packaged_image
+from pacto_agent.podmap import IdentifiedProcess
+
+# The layouts of bpf/iter.h; sizes are checked against the object before it loads, offsets by a test.
+PROCESS: Final = struct.Struct("<QQQQIIII")
+SOCKET: Final = struct.Struct("<QQQ16s16sIHHBBBBI")
+READ_BYTES: Final = 256 << 10
+MAPPED: Final = b"\0" * 10 + b"\xff\xff"
+UNSPECIFIED: Final = b"\0" * 16
+
+
+@dataclass(frozen=True, slots=True)
+class SocketRow:
+    """One TCP socket that some process holds; `state` 1 established, 2 SYN sent, 10 listening."""
+
+    inode: int
+    cgroup_id: int
+    netns: int
+    local: str
+    local_port: int
+    remote: str
+    remote_port: int
+    state: int
+    v6only: bool | None
+    retransmits: int
+
+
+class Iterators:
+    """Both iterators, attached; `close` may be called twice."""
+
+    def __init__(self, bpf: Libbpf, links: dict[str, Any], undo: ExitStack) -> None:
+        self._bpf = bpf
+        self._links = links
+        self._undo = undo
+
+    def processes(self) -> Iterator[IdentifiedProcess]:
+        """Every process of this pid namespace and below; raises ResyncFailed."""
+        for row in self._rows("list_processes", PROCESS):
+            started, cgroup_id, v1_cgroup_id, cookie, netns, pid, parent, _ = row
+            yield IdentifiedProcess(pid, parent, started, netns, cookie, cgroup_id, v1_cgroup_id)
+
+    def sockets(self) -> Iterator[SocketRow]:
+        """Every listening, established or connecting TCP socket, once; raises ResyncFailed."""
+        seen: set[int] = set()
+        for row in self._rows("list_sockets", SOCKET):
+            if row[0] not in seen:  # once per descriptor that holds it
+                seen.add(row[0])
+                yield _socket(row)
+
+    def _rows(self, program: str, layout: struct.Struct) -> Iterator[tuple[Any, ...]]:
+        lib = self._bpf.lib
+        descriptor = lib.bpf_iter_create(lib.bpf_link__fd(self._links[program]))
+        if descriptor < 0:
+            raise ResyncFailed(problem=f"{program}: {os.strerror(-descriptor)}")
+        try:
+            left = b""
+            while piece := os.read(descriptor, READ_BYTES):
+                left += piece
+                whole = len(left) - len(left) % layout.size
+                yield from layout.iter_unpack(left[:whole])
+                left = left[whole:]
+        except OSError as error:
+            raise ResyncFailed(problem=f"{program}: {error.strerror}") from error
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Detach and unload."""
+        self._undo.close()
+
+
+def open_iterators() -> Iterators:
+    """Load and attach both; raises LoadFailed or AttachFailed."""
+    bpf = load_libbpf()
+    sizes = {PROCESS_RECORD: PROCESS.size, SOCKET_RECORD: SOCKET.size}
+    image = inspect_object(packaged_image(ITERATORS), shape=ITERATORS, sizes=sizes).image
+    limits.raise_memlock()
+    bpf.lib.pacto_keep_log()
+    with ExitStack() as undo:
+        loaded = bpf.lib.pacto_open(image, len(image))
+        if loaded == bpf.ffi.NULL:
+            raise load_failed(bpf, bpf.ffi.errno)
+        undo.callback(bpf.lib.bpf_object__close, loaded)
+        result = bpf.lib.bpf_object__load(loaded)
+        if result:
+            raise load_failed(bpf, -result)
+        links = {name: _attach(bpf, loaded, name, undo) for name in ("list_processes", "list_sockets")}
+        return Iterators(bpf, links, undo.pop_all())
+    raise AssertionError("an ExitStack does not swallow")
+
+
+def _attach(bpf: Libbpf, loaded: Any, name: str, undo: ExitStack) -> Any:
+    program = bpf.lib.bpf_object__find_program_by_name(loaded, name.encode())
+    link = bpf.lib.bpf_program__attach(program)
+    if link == bpf.ffi.NULL:
+        raise AttachFailed(problem=f"{name}: {os.strerror(bpf.ffi.errno)}")
+    undo.callback(bpf.lib.bpf_link__destroy, link)
+    return link
+
+
+def _socket(row: tuple[Any, ...]) -> SocketRow:
+    inode, cgroup_id, _, local, remote, netns, local_port, remote_port, state, family, v6only, sent, _ = row
+    if family == 6 and local[:12] == MAPPED and (remote[:12] == MAPPED or remote == UNSPECIFIED):
+        # told as IPv4, as events and /proc do
+        local, remote, family = local[12:], remote[12:], 4
+    size = 4 if family == 4 else 16
+    return SocketRow(
+        inode=inode,
+        cgroup_id=cgroup_id,
+        netns=netns,
+        local=address_text(local[:size]),
+        local_port=local_port,
+        remote=address_text(remote[:size]),
+        remote_port=remote_port,
+        state=state,
+        v6only=bool(v6only) if family == 6 else None,
+        retransmits=sent,
+    )

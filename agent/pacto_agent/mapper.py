@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""The two ways to learn which pods are where and what they listen on: /proc, or the kernel's iterators.
+
+Both answer the same questions; a kernel test holds them to the same answers where both can see.
+Called by the agent's resync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Protocol
+
+from kubectl_pacto.errors import PactoError, ResyncFailed
+from pacto_agent.baseline import ESTABLISHED, LISTENING, SYN_SENT, read_sockets
+from pacto_agent.flows import Connection, ListeningSocket, Sockets
+from pacto_agent.iterators import Iterators, SocketRow, open_iterators
+from pacto_agent.podmap import Place, PodMap, PodMapBuilder
+from pacto_agent.podscan import CgroupTree, add_cgroups, pids_of_pod, read_pods
+
+NAMES: Final = ("auto", "proc", "iter")
+
+
+class Mapper(Protocol):
+    """Reads maps and baselines. `slow`: a namespace costs milliseconds, so they are spread over time."""
+
+    name: str
+    slow: bool
+
+    def pods(self, previous: PodMap) -> PodMap:
+        """The map as it is now; raises ResyncFailed."""
+
+    def baselines(
+        self, places: Iterable[Place], known: Callable[[str], frozenset[int]]
+    ) -> Iterator[tuple[str, Sockets | None]]:
+        """The sockets of each place by UID, None where they could not be read; raises ResyncFailed.
+
+        `known`: the listeners' inodes that the view has of a pod.
+        """
+
+    def close(self) -> None:
+        """Release what is held."""
+
+
+class ProcMapper:
+    """Through /proc: needs SYS_PTRACE, and milliseconds for each namespace."""
+
+    name = "proc"
+    slow = True
+
+    def __init__(
+        self, proc: str, tree: CgroupTree, *, own_uid: str = "", stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._proc = proc
+        self._tree = tree
+        self._own_uid = own_uid
+        self._stop = stop
+
+    def pods(self, previous: PodMap) -> PodMap:
+        """The map as /proc shows it."""
+        try:
+            pods = read_pods(self._proc, self._tree, previous=previous, own_uid=self._own_uid)
+        except OSError as error:
+            raise ResyncFailed(problem=f"{error.filename or self._proc}: {error.strerror}") from error
+        if pods.denied > pods.processes:
+            # a few processes may hide on any host; when most do, nothing can be mapped
+            words = f"ns/net of {pods.denied} processes may not be read"
+            raise ResyncFailed(problem=f"{words}: add SYS_PTRACE, and AppArmor unconfined where it is on")
+        return pods
+
+    def baselines(
+        self, places: Iterable[Place], known: Callable[[str], frozenset[int]]
+    ) -> Iterator[tuple[str, Sockets | None]]:
+        """Each namespace through a process of it; its own list has every listener, `known` or not."""
+        del known
+        for place in places:
+            yield place.uid, read_sockets(self._proc, place.pids, self._stop)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class IterMapper:
+    """Through the kernel's iterators: needs BPF and PERFMON, and the host's pid namespace."""
+
+    name = "iter"
+    slow = False
+
+    def __init__(self, iterators: Iterators, proc: str, tree: CgroupTree) -> None:
+        self._iterators = iterators
+        self._proc = proc
+        self._tree = tree
+
+    def pods(self, previous: PodMap) -> PodMap:
+        """The map as the kernel lists it."""
+        builder = PodMapBuilder()
+        # processes first: what is read later can only name more cgroups than they are in
+        processes = list(self._iterators.processes())
+        add_cgroups(builder, self._tree)
+        for process in processes:
+            builder.add_identified(process)
+        return builder.finish(previous)
+
+    def baselines(
+        self, places: Iterable[Place], known: Callable[[str], frozenset[int]]
+    ) -> Iterator[tuple[str, Sockets | None]]:
+        """All namespaces in one pass over the descriptors of all processes."""
+        rows: dict[int, list[SocketRow]] = {}
+        for row in self._iterators.sockets():
+            rows.setdefault(row.netns, []).append(row)
+        for place in places:
+            sockets = _sort_out(rows.get(place.netns, []))
+            missing = known(place.uid) - {socket.inode for socket in sockets.listeners}
+            yield place.uid, self._with_unheld(place, sockets, missing) if missing else sockets
+
+    def _with_unheld(self, place: Place, sockets: Sockets, missing: frozenset[int]) -> Sockets:
+        """Listeners that no descriptor table holds are gone only when the namespace's own list says so."""
+        read = read_sockets(self._proc, pids_of_pod(self._tree, place.uid))
+        if read is None:
+            return sockets
+        unheld = tuple(socket for socket in read.listeners if socket.inode in missing)
+        return Sockets(sockets.listeners + unheld, sockets.outbound, sockets.malformed)
+
+    def close(self) -> None:
+        """Detach the iterators."""
+        self._iterators.close()
+
+
+def _sort_out(rows: list[SocketRow]) -> Sockets:
+    listeners = tuple(
+        ListeningSocket(row.inode, row.local, row.local_port, row.v6only, row.cgroup_id)
+        for row in rows
+        if row.state == LISTENING and row.local_port
+    )
+    served = {socket.port for socket in listeners}
+    outbound = tuple(
+        Connection(row.remote, row.remote_port, row.state == SYN_SENT, row.cgroup_id)
+        for row in rows
+        if (row.state == ESTABLISHED and row.local_port not in served)
+        or (row.state == SYN_SENT and row.retransmits)
+    )
+    return Sockets(listeners, outbound)
+
+
+def open_mapper(
+    name: str, proc: str, tree: CgroupTree, *, own_uid: str = "", stop: Callable[[], bool] = lambda: False
+) -> Mapper:
+    """The mapper of that name; `auto` is iter where the kernel has it. Raises PactoError for iter alone."""
+    if name in ("auto", "iter"):
+        try:
+            return IterMapper(open_iterators(), proc, tree)
+        except PactoError:
+            if name == "iter":
+                raise
+    return ProcMapper(proc, tree, own_uid=own_uid, stop=stop)
