@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_pacto.engine.yamltext import YamlError, load_all
 from kubectl_pacto.errors import InputError, MalformedObject, UnreadableInput
 from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.decode_net import (
@@ -32,6 +31,7 @@ from kubectl_pacto.model.fields import Fields, kind_of
 from kubectl_pacto.model.node_codec import decode_node
 from kubectl_pacto.model.pacto import GROUP, decode_pacto
 from kubectl_pacto.model.probe import HttpAnswer, PortKey, Probes, Protocol, decode_probe
+from kubectl_pacto.yamltext import YamlError, load_all
 
 STDIN: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".json")

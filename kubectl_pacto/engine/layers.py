@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kubectl_pacto.engine.parse import parse_document, parse_text
-from kubectl_pacto.engine.yamltext import Document
 from kubectl_pacto.model.contract import Contract
 from kubectl_pacto.model.finding import Issue, Severity
+from kubectl_pacto.yamltext import Document
 
 Files = Mapping[str, bytes]
 Overrides = tuple[tuple[str, Mapping[str, str]], ...]

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from kubectl_pacto.engine.schema import CONTRACT_SCHEMA
-from kubectl_pacto.engine.yamltext import Document, Path, YamlError, load_contract
+from kubectl_pacto.jsonschemas import leaves, validator
 from kubectl_pacto.model.contract import (
     Binding,
     Capability,
@@ -31,6 +31,7 @@ from kubectl_pacto.model.contract import (
     Visibility,
 )
 from kubectl_pacto.model.finding import Issue
+from kubectl_pacto.yamltext import Document, Path, YamlError, load_contract
 
 SUPPORTED_VERSION = "2.0"
 
@@ -46,9 +47,7 @@ class Parsed:
 
 @cache
 def _validator() -> Any:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(CONTRACT_SCHEMA)
+    return validator(CONTRACT_SCHEMA)
 
 
 def parse_text(text: str) -> Document | Issue:
@@ -91,13 +90,6 @@ def _schema_issues(document: Document) -> list[Issue]:
             message = _at(document, path, explain_leaf(leaf))
             found.append(Issue("SCHEMA_VIOLATION", ".".join(map(str, path)), message))
     return sorted(set(found), key=lambda issue: (issue.path, issue.message))
-
-
-def leaves(error: Any) -> list[Any]:
-    """The innermost violations of one: of alternatives, those of the one that came nearest."""
-    if error.validator == "oneOf" or not error.context:
-        return [error]
-    return [leaf for inner in error.context for leaf in leaves(inner)]
 
 
 def explain_leaf(error: Any) -> str:

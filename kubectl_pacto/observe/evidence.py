@@ -12,6 +12,8 @@ from kubectl_pacto.model.evidence import EvidenceSet, Kind, Observation, Outcome
 from kubectl_pacto.model.kube import Service
 from kubectl_pacto.model.pacto import Windows
 from kubectl_pacto.model.snapshot import Snapshot
+from kubectl_pacto.observe.capability import read_health, read_metrics
+from kubectl_pacto.observe.configuration import read_configuration
 from kubectl_pacto.observe.coverage import Level, cover, in_mesh
 from kubectl_pacto.observe.dependency import read_dependency
 from kubectl_pacto.observe.interface import read_interface
@@ -21,6 +23,7 @@ from kubectl_pacto.observe.reading import Reading, Settled, settle
 from kubectl_pacto.observe.refine import observe_exposure, observe_protocol, observe_version
 from kubectl_pacto.observe.resolve import Resolution, resolve
 from kubectl_pacto.observe.undeclared import find_undeclared
+from kubectl_pacto.observe.workload import observe_persistence, observe_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,15 @@ class _Pass:
         self.has_young = self.has_young or reading.is_young
         return settled
 
-    def add(self, kind: Kind, subject: str, settled: Settled, value: Value) -> None:
+    def keep(self, kind: str, subject: str) -> None:
+        """Let an open window survive a look that said nothing either way."""
+        prior = self.snapshot.pacto.windows.get((kind, subject))
+        if prior is not None:
+            self.windows[kind, subject] = prior
+
+    def add(
+        self, kind: Kind, subject: str, settled: Settled, value: Value, collector: str | None = None
+    ) -> None:
         """Record an observation; its value counts only if it was Observed."""
         self.observations.append(
             Observation(
@@ -72,7 +83,7 @@ class _Pass:
                 outcome=settled.outcome,
                 detected_at=self.snapshot.at,
                 value=value if settled.outcome is Outcome.OBSERVED else None,
-                collector=settled.collector,
+                collector=settled.collector if collector is None else collector,
                 why=settled.why,
             )
         )
@@ -84,6 +95,10 @@ def observe(snapshot: Snapshot) -> Observed:
     callers = find_callers(snapshot)
     _observe_interfaces(work)
     _observe_dependencies(work, callers)
+    _observe_capabilities(work)
+    _observe_configurations(work)
+    work.observations += observe_workload(snapshot)
+    work.observations += observe_persistence(snapshot)
     pacto = snapshot.pacto
     evidence = EvidenceSet(
         subject=f"{pacto.namespace}/{pacto.service or pacto.workload_name}",
@@ -118,6 +133,35 @@ def _observe_dependencies(work: _Pass, callers: Callers) -> None:
         if settled.outcome is Outcome.OBSERVED and resolution.provider is not None:
             work.observations += observe_version(work.snapshot, item, resolution.provider)
     work.observations += find_undeclared(work.snapshot, resolutions, callers)
+
+
+def _observe_capabilities(work: _Pass) -> None:
+    readers = {"health": read_health, "metrics": read_metrics}
+    for item in work.snapshot.contract.capabilities:
+        reader = readers.get(item.type)
+        if reader is None:
+            continue
+        found = reader(work.snapshot, item)
+        if found.keeps_window:
+            work.keep("capability", item.key)
+            settled = settle(found.reading, prior=None, at=work.snapshot.at, window=0)
+        else:
+            settled = work.settle("capability", item.key, found.reading)
+        work.add(Kind.CAPABILITY, item.key, settled, {"present": settled.positive}, found.collector)
+
+
+def _observe_configurations(work: _Pass) -> None:
+    for item in work.snapshot.contract.configurations:
+        found = read_configuration(work.snapshot, item)
+        if found is None:
+            continue
+        if found.keeps_window:
+            work.keep("configuration", item.name)
+            settled = settle(found.reading, prior=None, at=work.snapshot.at, window=0)
+        else:
+            settled = work.settle("configuration", item.name, found.reading)
+        value: Value = {"present": settled.positive, "conformant": found.conformant}
+        work.add(Kind.CONFIGURATION, item.name, settled, value)
 
 
 def _summarize(snapshot: Snapshot) -> KernelSummary | None:
