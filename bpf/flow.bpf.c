@@ -110,6 +110,25 @@ static __always_inline int retransmits_of(const struct sock *sk)
 	return tcp ? tcp->inet_conn.icsk_retransmits : 0;
 }
 
+/*
+ * An ICMP error that a non-blocking caller has read already: that clears sk_err_soft, but the error
+ * is queued as well (since 5.9), which is what woke the caller. One byte, since a direct walk
+ * reads an array of bytes element by element; all errors here are below 256.
+ */
+static __always_inline int queued_error_of(const struct sock *sk)
+{
+	__u64 at;
+
+	if (!sk->sk_error_queue.qlen || !bpf_core_field_exists(struct sock_exterr_skb, ee))
+		return 0;
+	at = bpf_core_field_offset(struct sock_exterr_skb, ee);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	at += 3;
+#endif
+	barrier_var(at); /* else clang folds the offset into the load, whose size then fails to match */
+	return *((const __u8 *)&sk->sk_error_queue.next->cb + at);
+}
+
 /* The reason of SYN_SENT -> CLOSE; NONE: it failed on this machine, before any packet. */
 static __always_inline int reason_of(const struct sock *sk)
 {
@@ -118,6 +137,8 @@ static __always_inline int reason_of(const struct sock *sk)
 
 	if (!error)
 		error = sk->sk_err_soft; /* the first ICMP error of a handshake is only soft */
+	if (!error)
+		error = queued_error_of(sk);
 	switch (error) {
 	case 0:
 		if (retransmits_of(sk) > 0)
