@@ -102,3 +102,12 @@ class MalformedObject(PactoError):
         super().__init__(where=where, problem=problem)
         self.where = where
         self.problem = problem
+
+
+class DemoImpossible(PactoError):
+    """The demo cannot run here:
+    {problems}"""
+
+
+class DemoFailed(PactoError):
+    """The demo could not go on: {problem}"""

@@ -81,7 +81,9 @@ def address_request(index: int, address: str, prefix: int) -> bytes:
 def ask(kind: int, flags: int, body: bytes, what: str) -> None:
     """Send one request and wait until it is done; raises OSError."""
     request = _HEADER.pack(_HEADER.size + len(body), kind, REQUEST | flags, 1, 0) + body
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as talk:
+    with socket.socket(
+        socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
+    ) as talk:
         talk.bind((0, 0))
         talk.send(request)
         check(talk.recv(_REPLY_BYTES), what)

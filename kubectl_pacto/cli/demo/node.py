@@ -25,7 +25,7 @@ from kubectl_pacto.cli.demo import cgroups, cleaner
 from kubectl_pacto.cli.demo.fabric import DONE
 from kubectl_pacto.cli.demo.objects import ADDRESSES, APPS, PORT, App, LivePod
 from kubectl_pacto.cli.demo.pod import Task
-from kubectl_pacto.errors import PactoError
+from kubectl_pacto.errors import DemoFailed
 from kubectl_pacto.model.node import AGENT_NAMESPACE
 
 NAME: Final = "demo-node"
@@ -38,14 +38,8 @@ RESYNC: Final = "2s"
 Process = subprocess.Popen[str]
 
 
-class DemoFailed(PactoError):
-    """The demo could not go on: {problem}"""
-
-    hint = "demo"
-
-
 class Node:
-    """The running node; `close` may be called twice and says what could not be removed."""
+    """The running node; `close` may be called twice. `left`: what it could not remove, and why."""
 
     def __init__(self, mount: str) -> None:
         token = f"{cgroups.MARK}{os.getpid()}-{secrets.token_hex(3)}"
@@ -59,6 +53,7 @@ class Node:
         self._agent: Process | None = None
         self._processes: dict[str, Process] = {}
         self._pods: dict[str, LivePod] = {}
+        self.left: list[str] = []
 
     def open(self, say: Callable[[str], None]) -> None:
         """Start everything; raises DemoFailed naming the step that did not work."""
@@ -142,24 +137,25 @@ class Node:
             words = " ".join(self._agent_log.read_text(encoding="utf-8", errors="replace").split())
             raise DemoFailed(problem=f"the node agent ended ({self._agent.returncode}): {words[-600:]}")
 
-    def close(self) -> list[str]:
-        """Stop everything and wait until the cleaner is done; returns what is left."""
+    def close(self) -> None:
+        """Stop everything and wait until the cleaner is done."""
         if self._agent is not None and self._agent.poll() is None:
             self._agent.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._agent.wait(AGENT_STOP_SECONDS)
         for process in (*self._processes.values(), self._fabric, self._agent):
-            if process is not None and process.poll() is None:
+            if process is not None:
                 process.kill()
-                process.wait()
+                process.communicate()
         janitor, self._cleaner = self._cleaner, None
         if janitor is None:
-            return []
+            return
         try:
             words, _ = janitor.communicate(timeout=CLEAN_SECONDS)
         except subprocess.TimeoutExpired:
-            return [f"{self.tree} and {self.directory}: still being removed"]
-        return [line for line in words.splitlines() if line != cleaner.READY]
+            self.left = [f"{self.tree} and {self.directory}: still being removed"]
+        else:
+            self.left = [line for line in words.splitlines() if line != cleaner.READY]
 
 
 def _start(module: str, *arguments: str, errors: int | None = None) -> Process:
@@ -177,7 +173,8 @@ def _start(module: str, *arguments: str, errors: int | None = None) -> Process:
 
 def _tell(process: Process, line: str) -> None:
     assert process.stdin is not None
-    process.stdin.write(f"{line}\n")
+    with contextlib.suppress(BrokenPipeError):  # then what it is expected to answer says more
+        process.stdin.write(f"{line}\n")
 
 
 def _expect(process: Process, word: str, what: str) -> None:

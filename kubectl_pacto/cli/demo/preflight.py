@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_pacto.cli.demo import cgroups
-from kubectl_pacto.errors import PactoError
+from kubectl_pacto.errors import DemoImpossible
 
 OLDEST_KERNEL: Final = (5, 8)
 BTF_PATH: Final = "/sys/kernel/btf/vmlinux"
@@ -33,13 +33,6 @@ CAPABILITIES: Final = {
 SYS_ADMIN: Final = 21
 STANDS_FOR: Final = ("PERFMON", "BPF")  # SYS_ADMIN includes them
 NATIVE_MODULES: Final = ("pacto_native._libbpf", "pacto_native.ring", "pacto_native.procfs")
-
-
-class DemoImpossible(PactoError):
-    """The demo cannot run here:
-    {problems}"""
-
-    hint = "demo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +102,7 @@ def _lacking(held: int) -> list[str]:
 
 
 def _version(release: str) -> tuple[int, ...]:
-    parts = release.split("-")[0].split(".")[:2]
+    parts = release.split("-", maxsplit=1)[0].split(".")[:2]
     return tuple(int(part) for part in parts if part.isdigit())
 
 
