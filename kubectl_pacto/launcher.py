@@ -11,9 +11,11 @@ import sys
 from importlib.metadata import EntryPoint, entry_points
 
 from kubectl_pacto import __version__
-from kubectl_pacto.errors import PactoError
+from kubectl_pacto.errors import MissingNativeParts, PactoError
 
 GROUP = "pacto.commands"
+# what an installation off Linux, or from the pure wheel, does not have
+NATIVE = frozenset({"pacto_native", "cffi", "_cffi_backend", "elftools"})
 
 
 def commands() -> dict[str, EntryPoint]:
@@ -24,6 +26,16 @@ def commands() -> dict[str, EntryPoint]:
 def usage(names: list[str]) -> str:
     """The text of `pacto --help`."""
     return f"usage: pacto {{{','.join(names)}}} ...\n\n`pacto COMMAND --help` says what a command takes.\n"
+
+
+def run(command: EntryPoint, arguments: list[str]) -> int:
+    """Import and call one command; raises MissingNativeParts where this installation lacks them."""
+    try:
+        return int(command.load()(arguments) or 0)
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] in NATIVE:
+            raise MissingNativeParts(missing=error.name) from error
+        raise
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -41,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"pacto: unknown command {name!r}; one of: {', '.join(sorted(found))}", file=sys.stderr)
         return 2
     try:
-        return int(found[name].load()(arguments[1:]) or 0)
+        return run(found[name], arguments[1:])
     except PactoError as error:
         print(f"pacto {name}: {error}", file=sys.stderr)
         return error.exit_code

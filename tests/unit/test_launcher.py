@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""`pacto`: commands by entry point, each error one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kubectl_pacto import __version__, launcher
+from kubectl_pacto.errors import UsageError
+
+Body = Callable[[list[str]], int | None]
+Offer = Callable[[Body], None]
+
+
+class Command:
+    """An entry point as far as the launcher knows one."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+
+    def load(self) -> Body:
+        """What the entry point names."""
+        return self.body
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
+    """Offers a function as the one command, `one`."""
+    return lambda body: monkeypatch.setattr(launcher, "commands", lambda: {"one": Command(body)})
+
+
+def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert launcher.main(["--help"]) == launcher.main([]) == launcher.main(["-h"]) == 0
+    assert "agent" in capsys.readouterr().out
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert launcher.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"pacto {__version__}\n"
+
+
+def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert launcher.main(["agnet"]) == 2
+    assert "unknown command 'agnet'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("returned", "status"), [(None, 0), (0, 0), (3, 3)])
+def test_a_command_gets_its_arguments_and_gives_its_status(
+    offer: Offer, returned: int | None, status: int
+) -> None:
+    seen: list[list[str]] = []
+
+    def body(arguments: list[str]) -> int | None:
+        seen.append(arguments)
+        return returned
+
+    offer(body)
+    assert launcher.main(["one", "--a", "b"]) == status
+    assert seen == [["--a", "b"]]
+
+
+def test_an_error_of_ours_is_one_line(offer: Offer, capsys: pytest.CaptureFixture[str]) -> None:
+    def body(_arguments: list[str]) -> int:
+        raise UsageError("no such sink")
+
+    offer(body)
+    assert launcher.main(["one"]) == 2
+    assert capsys.readouterr().err == "pacto one: no such sink\n"
+
+
+def test_an_interrupt_has_its_own_status(offer: Offer) -> None:
+    def body(_arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    offer(body)
+    assert launcher.main(["one"]) == 130
+
+
+@pytest.mark.parametrize("module", ["pacto_native.ring", "cffi", "elftools.elf"])
+def test_absent_native_parts_are_named(offer: Offer, capsys: pytest.CaptureFixture[str], module: str) -> None:
+    def body(_arguments: list[str]) -> int:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    offer(body)
+    assert launcher.main(["one"]) == 1
+    assert f"no native parts ({module})" in capsys.readouterr().err
+
+
+def test_another_absent_module_is_a_fault_of_ours(offer: Offer) -> None:
+    def body(_arguments: list[str]) -> int:
+        raise ModuleNotFoundError("No module named 'x'", name="x")
+
+    offer(body)
+    with pytest.raises(ModuleNotFoundError):
+        launcher.main(["one"])
