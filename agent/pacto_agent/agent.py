@@ -25,9 +25,10 @@ from pacto_agent.attribution import Attribution
 from pacto_agent.config import Options
 from pacto_agent.flows import Sockets
 from pacto_agent.health import Health
+from pacto_agent.lookout import Lookout
 from pacto_agent.mapper import Mapper, open_mapper
 from pacto_agent.podmap import PodMap
-from pacto_agent.podscan import CgroupTree, find_tree
+from pacto_agent.podscan import CgroupTree, find_tree, pod_uids
 from pacto_agent.publish import Publisher, Sink
 from pacto_agent.tracer import Tracer, open_tracer
 from pacto_agent.view import View
@@ -35,6 +36,7 @@ from pacto_agent.view import View
 TICK_SECONDS: Final = 1.0
 EARLY_RESYNC_SECONDS: Final = 0.5  # the debounce of a resync that an unknown event asks for
 RESYNC_GAP_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 2.0  # between looks for new pods
 SPREAD: Final = 2.0  # rest this many times as long as a namespace took to read
 SPREAD_SECONDS: Final = 0.05
 UNSPREAD_NAMESPACES: Final = 8
@@ -59,6 +61,8 @@ class Agent:
         self._said = ""
         self._resync_due = 0.0
         self._next_publish = 0.0
+        self._next_look = 0.0
+        self._lookout = Lookout()
         self._last_resync_ended = 0.0
         self._boot_id = _boot_id(options.proc)
 
@@ -104,7 +108,7 @@ class Agent:
         while not self._stop.is_set():
             self._collect()
             now = time.monotonic()
-            if now >= self._when_resync(now):
+            if now >= self._when_resync(now) or self._sees_new_pod(now):
                 self._resync()
             if now >= self._next_publish and not self._stop.is_set():
                 self._next_publish = now + self._options.publish_interval
@@ -142,6 +146,13 @@ class Agent:
         early = max(now + EARLY_RESYNC_SECONDS, self._last_resync_ended + RESYNC_GAP_SECONDS)
         self._resync_due = min(self._resync_due, early)
         return self._resync_due
+
+    def _sees_new_pod(self, now: float) -> bool:
+        if now < self._next_look:
+            return False
+        self._next_look = now + LOOK_SECONDS
+        existing = pod_uids(self._tree)
+        return self._lookout.due(existing, self._view.pods, since_resync=now - self._last_resync_ended)
 
     def _collect(self, *, drain: bool = False) -> None:
         """Move what the reader gathered into the view."""

@@ -47,58 +47,66 @@ def interval(text: str) -> float:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line; each default is the specification's."""
+    """The command line of the agent itself; each default is the specification's."""
     result = argparse.ArgumentParser(
-        prog="pacto agent", description="Watch this node's TCP sockets and publish them per pod."
+        prog="pacto agent",
+        description="Watch this node's TCP sockets and publish them per pod, until SIGTERM.",
+        epilog="Other commands: `pacto agent inspect` says what will work on this node and why not; "
+        "`pacto agent top` shows its pods' listeners and peers live.",
     )
     add = result.add_argument
-    add(
-        "--sink",
-        choices=("kubernetes", "file", "stdout"),
-        default="stdout",
-        help="where the view goes (default stdout)",
-    )
+    sinks = ("kubernetes", "file", "stdout")
+    add("--sink", choices=sinks, default="stdout", help="where the view goes (default stdout)")
     add("--output", metavar="PATH", default="", help="the file of --sink file")
-    add(
-        "--node-name",
-        default=os.environ.get("NODE_NAME") or socket.gethostname(),
-        help="default $NODE_NAME, else the host's name",
+    _add_interval(result, "--publish-interval", bounds.PUBLISH_INTERVAL_SECONDS)
+    _add_host(result)
+    return result
+
+
+def inspect_parser() -> argparse.ArgumentParser:
+    """The command line of `pacto agent inspect`."""
+    result = argparse.ArgumentParser(
+        prog="pacto agent inspect", description="Say what will work on this node, and why not."
     )
-    add(
-        "--namespace",
-        default=os.environ.get("POD_NAMESPACE") or AGENT_NAMESPACE,
-        help="of the published object",
+    result.add_argument("-o", dest="output", choices=("table", "json"), default="table")
+    _add_host(result)
+    return result
+
+
+def top_parser() -> argparse.ArgumentParser:
+    """The command line of `pacto agent top`."""
+    result = argparse.ArgumentParser(
+        prog="pacto agent top", description="Show the listeners and peers of this node's pods live."
     )
-    add(
-        "--publish-interval",
-        type=interval,
-        default=bounds.PUBLISH_INTERVAL_SECONDS,
-        metavar="DURATION",
-        help="default 30s",
+    _add_interval(result, "--interval", 2.0)
+    _add_host(result)
+    return result
+
+
+def _add_interval(to: argparse.ArgumentParser, flag: str, default: float) -> None:
+    name = flag.removeprefix("--").replace("-", "_")
+    dest = "publish_interval" if name == "interval" else name
+    to.add_argument(
+        flag, dest=dest, type=interval, default=default, metavar="DURATION", help=f"default {default:g}s"
     )
-    add(
-        "--resync-interval",
-        type=interval,
-        default=bounds.RESYNC_INTERVAL_SECONDS,
-        metavar="DURATION",
-        help="default 60s",
-    )
+
+
+def _add_host(to: argparse.ArgumentParser) -> None:
+    node, namespace = os.environ.get("NODE_NAME"), os.environ.get("POD_NAMESPACE")
+    add = to.add_argument
+    add("--node-name", default=node or socket.gethostname(), help="default $NODE_NAME, else the host's name")
+    add("--namespace", default=namespace or AGENT_NAMESPACE, help="of the published object")
+    _add_interval(to, "--resync-interval", bounds.RESYNC_INTERVAL_SECONDS)
     add("--mapper", choices=NAMES, default="auto", help="how sockets are matched to pods (default auto)")
-    add("--proc", default="/proc", metavar="PATH", help="the host's /proc (default /proc)")
-    add(
-        "--cgroup-root",
-        default="/sys/fs/cgroup",
-        metavar="PATH",
-        help="the host's cgroups (default /sys/fs/cgroup)",
-    )
+    add("--proc", default="/proc", metavar="PATH", help="the host's /proc")
+    add("--cgroup-root", default="/sys/fs/cgroup", metavar="PATH", help="the host's cgroups")
     add("--btf", default="/sys/kernel/btf/vmlinux", metavar="PATH", help=argparse.SUPPRESS)
     add(
         "--pod-uid",
         default=os.environ.get("POD_UID", ""),
         metavar="UID",
-        help="this agent's own pod (default $POD_UID)",
+        help="this agent's own pod ($POD_UID)",
     )
-    return result
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -111,3 +119,15 @@ def parse(argv: Sequence[str]) -> Options:
     if not values.node_name:
         raise UsageError("--node-name is empty and so are $NODE_NAME and the host's name")
     return Options(**vars(values))
+
+
+def parse_inspect(argv: Sequence[str]) -> tuple[Options, str]:
+    """Options and the output format of `pacto agent inspect`."""
+    values = vars(inspect_parser().parse_args(argv))
+    output = values.pop("output")
+    return Options(**values), output
+
+
+def parse_top(argv: Sequence[str]) -> Options:
+    """Options of `pacto agent top`."""
+    return Options(**vars(top_parser().parse_args(argv)))

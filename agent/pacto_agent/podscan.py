@@ -72,6 +72,22 @@ def _directories(path: str) -> list[os.DirEntry[str]]:
         return []
 
 
+def pod_uids(tree: CgroupTree) -> set[str]:
+    """The pods that have a cgroup now: a look at their own directories alone, cheap enough to repeat."""
+    found: set[str] = set()
+    for root in (tree.v2, tree.v1):
+        pending = [("", 0)] if root else []
+        while pending and len(found) < WALK_DIRECTORIES:
+            path, depth = pending.pop()
+            for entry in _directories(root + path):
+                below = f"{path}/{entry.name}"
+                if named := pod_of_path(below):
+                    found.add(named.uid)
+                elif depth + 1 < WALK_DEPTH:
+                    pending.append((below, depth + 1))
+    return found
+
+
 def add_cgroups(builder: PodMapBuilder, tree: CgroupTree) -> None:
     """Walk both trees into the builder."""
     for root, v2 in ((tree.v2, True), (tree.v1, False)):

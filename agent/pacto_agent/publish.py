@@ -13,7 +13,7 @@ from kubectl_pacto.errors import SinkFailed
 from kubectl_pacto.model.bounds import STALENESS_INTERVALS
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.node import NodeRuntimeObservation
-from kubectl_pacto.model.node_codec import encode_node
+from pacto_agent.budget import fit
 from pacto_agent.change import changed
 
 LEASE_API: Final = "coordination.k8s.io/v1"
@@ -64,7 +64,7 @@ class Publisher:
         try:
             if changed(self._held, observation, self._interval):
                 self._held = None  # whatever becomes of the write, what the sink holds is unknown
-                self._sink.put(encode_node(observation))
+                self._sink.put(fit(observation))
                 self._held = observation
             if vouch:
                 self._sink.renew(lease_of(observation, self._interval, now))

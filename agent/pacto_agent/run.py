@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`pacto agent`: options, signals, and the agent's life between them."""
+"""`pacto agent` and its commands: options, signals, and the agent's life between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from types import FrameType
 
-from pacto_agent.config import Options, parse
+from pacto_agent.config import Options, parse, parse_inspect, parse_top
 from pacto_agent.publish import Sink
 
 
@@ -47,8 +47,18 @@ def _kubernetes_sink(options: Options) -> Sink:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run until SIGTERM or SIGINT; returns 0."""
-    options = parse(argv)
+    """`pacto agent`, `pacto agent inspect` or `pacto agent top`; returns the exit status."""
+    match list(argv):
+        case ["inspect", *rest]:
+            return inspect(rest)
+        case ["top", *rest]:
+            return top(rest)
+        case _:
+            return run(parse(argv))
+
+
+def run(options: Options, sink: Sink | None = None) -> int:
+    """Run until SIGTERM or SIGINT, then close everything in reverse order; returns 0."""
     from pacto_agent.agent import Agent
 
     stop = threading.Event()
@@ -58,10 +68,27 @@ def main(argv: Sequence[str]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
-    agent = Agent(options, make_sink(options), stop)
+    agent = Agent(options, sink or make_sink(options), stop)
     try:
         agent.open()
         agent.run()
     finally:
         agent.close()
     return 0
+
+
+def inspect(argv: Sequence[str]) -> int:
+    """Say what will work here; returns 1 when something will not."""
+    from pacto_agent.inspect_node import ERROR, inspect_node, render
+
+    options, output = parse_inspect(argv)
+    checks = inspect_node(options)
+    print(render(checks, as_json=output == "json"))
+    return 1 if any(check.result == ERROR for check in checks) else 0
+
+
+def top(argv: Sequence[str]) -> int:
+    """Show this node's pods live until interrupted; nothing is published."""
+    from pacto_agent.sinks.top import TopSink
+
+    return run(parse_top(argv), TopSink(sys.stdout))
