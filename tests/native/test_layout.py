@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""bpf/flow.h is written once: C, Cython, the BPF object and the plain-Python twin agree on it."""
+"""Each record of bpf/*.h is written once: C, Cython, the BPF object and its readers agree on it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from pacto_agent import iterators, objectfile
 from pacto_native import reference, ring, rows
 from tests.support.btf import layouts, section
 from tests.support.require import require, require_programs
 
 ROOT = Path(__file__).parents[2]
-HEADER = ROOT / "bpf" / "flow.h"
-OBJECT = ROOT / "agent" / "pacto_agent" / "flow.bpf.o"
+OBJECTS = ROOT / "agent" / "pacto_agent"
+# a struct, its header's stem (also the object's), and the format string of its Python reader
 STRUCTS = {
-    "pacto_flow": reference.FLOW,
-    "pacto_spill_key": reference.SPILL_KEY,
-    "pacto_spill": reference.SPILL,
-    "pacto_lost": struct.Struct("=32sQ"),
+    "pacto_flow": ("flow", reference.FLOW),
+    "pacto_spill_key": ("flow", reference.SPILL_KEY),
+    "pacto_spill": ("flow", reference.SPILL),
+    "pacto_lost": ("flow", struct.Struct("=32sQ")),
+    "pacto_process_row": ("iter", iterators.PROCESS),
+    "pacto_socket_row": ("iter", iterators.SOCKET),
 }
 CONSTANTS = {
     "PACTO_LISTEN": rows.LISTEN,
@@ -39,16 +42,24 @@ CONSTANTS = {
 }
 
 
+def built(stem: str) -> Path:
+    """The compiled object of a program."""
+    path = OBJECTS / f"{stem}.bpf.o"
+    require("native", "" if path.exists() else f"{path} is not built (make build)")
+    return path
+
+
 def members(name: str) -> list[str]:
     """The names of a struct's members, in the order of the header."""
-    body = re.search(rf"struct {name} {{\n(.*?)\n}};", HEADER.read_text(), re.DOTALL)
+    header = (ROOT / "bpf" / f"{STRUCTS[name][0]}.h").read_text()
+    body = re.search(rf"struct {name} {{\n(.*?)\n}};", header, re.DOTALL)
     assert body
     return re.findall(r"^\t__u\d+ (\w+)", body[1], re.MULTILINE)
 
 
 def format_offsets(name: str) -> dict[str, int]:
     """Where the twin's format string puts each member."""
-    items = re.findall(r"\d*[A-Za-z]", STRUCTS[name].format[1:])
+    items = re.findall(r"\d*[A-Za-z]", STRUCTS[name][1].format[1:])
     items = [item if item.endswith("s") else letter for item in items for letter in expand(item)]
     starts = itertools.accumulate((struct.calcsize("=" + item) for item in items), initial=0)
     return dict(zip(members(name), starts, strict=False))
@@ -70,7 +81,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
         wanted |= {f"{name}.{one}": f"offsetof(struct {name}, {one})" for one in members(name)}
     prints = "\n".join(f'printf("{label} %zu\\n", (size_t)({term}));' for label, term in wanted.items())
     source = folder / "layout.c"
-    source.write_text(f'#include <stdio.h>\n#include "flow_reader.h"\nint main(void)\n{{\n{prints}\n}}\n')
+    source.write_text(
+        f'#include <stdio.h>\n#include "flow_reader.h"\n#include "iter.h"\nint main(void)\n{{\n{prints}\n}}\n'
+    )
     includes = [f"-I{ROOT / 'bpf'}", f"-I{ROOT / 'ext' / 'src'}"]
     program = folder / "layout"
     subprocess.run(["cc", "-Wall", "-Werror", *includes, source, "-o", program], check=True)
@@ -80,14 +93,13 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 
 @pytest.mark.parametrize("name", STRUCTS)
 def test_the_twins_format_matches_the_header(name: str, compiled: dict[str, int]) -> None:
-    assert STRUCTS[name].size == compiled[name]
+    assert STRUCTS[name][1].size == compiled[name]
     assert format_offsets(name) == {one: compiled[f"{name}.{one}"] for one in members(name)}
 
 
 @pytest.mark.parametrize("name", STRUCTS)
 def test_the_objects_btf_matches_the_header(name: str, compiled: dict[str, int]) -> None:
-    require("native", "" if OBJECT.exists() else f"{OBJECT} is not built (make build)")
-    size, offsets = layouts(OBJECT)[name]
+    size, offsets = layouts(built(STRUCTS[name][0]))[name]
     assert size == compiled[name]
     assert offsets == {one: compiled[f"{name}.{one}"] for one in members(name)}
 
@@ -101,9 +113,21 @@ def test_python_has_the_headers_constants(compiled: dict[str, int]) -> None:
     assert {name: compiled[name] for name in CONSTANTS} == CONSTANTS
 
 
-def test_the_object_says_its_licence_and_is_stripped() -> None:
-    require("native", "" if OBJECT.exists() else f"{OBJECT} is not built (make build)")
-    assert section(OBJECT, "license") == b"Dual MIT/GPL\0"
+@pytest.mark.parametrize("stem", ["flow", "iter"])
+def test_an_object_says_its_licence_and_is_stripped(stem: str) -> None:
+    path = built(stem)
+    assert section(path, "license") == b"Dual MIT/GPL\0"
     with pytest.raises(LookupError):
-        section(OBJECT, ".debug_info")
-    assert OBJECT.stat().st_size < 32 << 10
+        section(path, ".debug_info")
+    assert path.stat().st_size < 32 << 10
+
+
+def test_the_agents_own_reader_of_objects_sees_the_same_layouts() -> None:
+    for shape in (objectfile.FLOW, objectfile.ITERATORS):
+        path = built(shape.name.partition(".")[0])
+        found = layouts(path)
+        sizes = {name: STRUCTS[name][1].size for name in shape.records}
+        read = objectfile.inspect_object(path.read_bytes(), shape=shape, sizes=sizes).records
+        for name in shape.records:
+            told = read[name].size, {one.name: one.offset for one in read[name].members}
+            assert told == found[name]
