@@ -4,20 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from kubectl_pacto.conformance.check import Checked
+from kubectl_pacto.cli.render.result import Result
 from kubectl_pacto.model.evidence import encode_evidence
 
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One Pacto and the outcome of its check."""
-
-    namespace: str
-    name: str
-    checked: Checked
+__all__ = ["Result", "as_data", "render"]
 
 
 def as_data(results: Sequence[Result], *, with_evidence: bool) -> list[dict[str, Any]]:

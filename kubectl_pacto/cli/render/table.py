@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from tabulate import tabulate
 
-from kubectl_pacto.cli.render import Result
+from kubectl_pacto.cli.render.result import Result
 from kubectl_pacto.model.evidence import Observation
 
 WIDTH = 100
