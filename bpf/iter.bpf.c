@@ -63,7 +63,8 @@ int list_processes(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-static __always_inline void put_address(struct pacto_socket_row *row, const struct sock_common *common, bool local)
+static __always_inline void put_address(struct pacto_socket_row *row, const struct sock_common *common,
+					bool local)
 {
 	__u8 *to = local ? row->local : row->remote;
 	__be32 words[4];
@@ -75,7 +76,8 @@ static __always_inline void put_address(struct pacto_socket_row *row, const stru
 	}
 #pragma unroll
 	for (int i = 0; i < 4; i++)
-		words[i] = local ? common->skc_v6_rcv_saddr.in6_u.u6_addr32[i] : common->skc_v6_daddr.in6_u.u6_addr32[i];
+		words[i] = local ? common->skc_v6_rcv_saddr.in6_u.u6_addr32[i]
+				 : common->skc_v6_daddr.in6_u.u6_addr32[i];
 	__builtin_memcpy(to, words, 16);
 }
 
@@ -106,7 +108,8 @@ int list_sockets(struct bpf_iter__task_file *ctx)
 	if (sk->sk_protocol != IPPROTO_TCP && sk->sk_protocol != IPPROTO_MPTCP)
 		return 0;
 	row.state = sk->__sk_common.skc_state;
-	if (row.state != PACTO_ROW_LISTEN && row.state != PACTO_ROW_ESTABLISHED && row.state != PACTO_ROW_SYN_SENT)
+	if (row.state != PACTO_ROW_LISTEN && row.state != PACTO_ROW_ESTABLISHED &&
+	    row.state != PACTO_ROW_SYN_SENT)
 		return 0;
 	row.family = sk->__sk_common.skc_family == AF_INET6 ? 6 : 4;
 	row.inode = file->f_inode->i_ino;
