@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from kubectl_pacto.cli.demo.judge import Expected, ExpectedStatus
+from kubectl_pacto.cli.demo.judge import WINDOW_SECONDS, Expected, ExpectedStatus
 from kubectl_pacto.cli.demo.objects import ADDRESSES, PORT, LivePod, Raw
 from kubectl_pacto.model.instant import parse_instant
 
@@ -57,7 +57,7 @@ def _place(app: str) -> str:
 
 
 def _endpoint(app: str, scene: Scene) -> Fact:
-    ready = "ready, its pod passed its readiness probe" if scene.pods[app].ready else "not ready"
+    ready = "ready (readiness probe passes)" if scene.pods[app].ready else "not ready"
     return "kubernetes", f"endpoint {_place(app)} of Service {app} is {ready}"
 
 
@@ -77,7 +77,7 @@ def _peer(app: str, other: str, scene: Scene) -> Fact:
     last = scene.at - max(
         parse_instant(peer[name]) for name in ("lastSuccess", "lastFailure") if name in peer
     )
-    return "kernel", f"pod {app} to {_place(other)}: {counts}, the last one {last:.1f} s ago"
+    return "kernel", f"pod {app} to {_place(other)}: {counts}, last {last:.1f} s ago"
 
 
 def _declared(app: str, other: str, status: Raw) -> Fact:
@@ -98,4 +98,5 @@ def _window(one: Expected, scene: Scene, status: Raw) -> Iterator[Fact]:
     for window in status.get("observationWindows", ()):
         if f"{window['kind']}/{window['subject']}" == one.subject:
             since = window["firstObservedNegativeAt"]
-            yield "window", f"negative without a break for {scene.at - parse_instant(since):.1f} s"
+            stood = scene.at - parse_instant(since)
+            yield "window", f"negative without a break for {stood:.1f} s, {WINDOW_SECONDS:g} s are asked for"

@@ -134,8 +134,9 @@ class Node:
     def check_agent(self) -> None:
         """Raise DemoFailed with the agent's own words if it has ended."""
         if self._agent is not None and self._agent.poll() is not None:
-            words = " ".join(self._agent_log.read_text(encoding="utf-8", errors="replace").split())
-            raise DemoFailed(problem=f"the node agent ended ({self._agent.returncode}): {words[-600:]}")
+            words = self._agent_log.read_text(encoding="utf-8", errors="replace").strip()
+            last = words.splitlines()[-1] if words else "it said nothing"
+            raise DemoFailed(problem=f"the node agent ended ({self._agent.returncode}): {last}")
 
     def close(self) -> None:
         """Stop everything and wait until the cleaner is done."""

@@ -18,7 +18,7 @@ WAYS: Final = {
     "payments": "serves the port of its interface",
     "inventory": "passes its readiness probe, never opens its port",
     "audit": "serves its port, nobody declares it",
-    "orders": "calls payments, inventory (both declared) and audit (not declared)",
+    "orders": "calls payments, inventory, and the undeclared audit",
 }
 
 
@@ -89,7 +89,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     for other in EXPECTED_STATUSES[:1]:
         if outcome.judge.stands(other):
             yield ""
-            yield f"{'ok':<8} {other.pacto} keeps its contract  (stands after {outcome.after(other):.1f} s)"
+            after = f"({outcome.after(other):.1f} s after the start)"
+            yield f"{'ok':<8} {other.pacto} keeps its contract  {after}"
             yield from _facts(outcome, other)
     yield ""
     if outcome.is_complete:
@@ -109,10 +110,9 @@ def _summary(outcome: Outcome) -> Iterator[str]:
 
 def _finding(outcome: Outcome, one: Expected) -> Iterator[str]:
     finding = outcome.judge.finding(one) or {}
-    yield (
-        f"{finding['severity']:<8} {one.code}  {one.pacto}, {one.subject}  "
-        f"[{one.collector}]  (stands after {outcome.after(one):.1f} s)"
-    )
+    after = f"({outcome.after(one):.1f} s after the start)"
+    yield f"{finding['severity']:<8} {one.code}  {one.pacto}, {one.subject}  {after}"
+    yield f"         {'collector':<11}{one.collector}"
     yield from _facts(outcome, one)
 
 

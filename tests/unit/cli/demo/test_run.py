@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""The demo's life without a kernel: passes, the end, an error, a signal, and closing exactly then."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kubectl_pacto.cli.demo import run as module
+from kubectl_pacto.cli.demo.objects import LivePod
+from kubectl_pacto.cli.demo.run import Interrupted, Interrupts, run
+from kubectl_pacto.errors import DemoFailed
+from tests.unit.cli.demo.scene import node_objects, pods
+
+
+class FakeNode:
+    """A node that only has a view file; `trouble` happens when its pods are asked for."""
+
+    def __init__(self, directory: Path, trouble: Callable[[], None] = lambda: None) -> None:
+        self.view_file = directory / "node.json"
+        self.trouble = trouble
+        self.left: list[str] = []
+        self.closed = 0
+
+    def open(self, say: Callable[[str], None]) -> None:
+        say("open")
+
+    def check_agent(self) -> None:
+        pass
+
+    def pods(self) -> dict[str, LivePod]:
+        self.trouble()
+        return pods()
+
+    def publish(self, **collection: str) -> None:
+        items = node_objects(time.time())
+        items[0]["collection"].update(collection)
+        self.view_file.write_text(json.dumps({"items": items}))
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture(autouse=True)
+def _restored_signals() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in module.SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+    made = FakeNode(tmp_path)
+    monkeypatch.setattr(module, "Node", lambda _mount: made)
+    return made
+
+
+def quiet(_line: str) -> None:
+    pass
+
+
+def test_a_verdict_that_does_not_come_ends_with_the_timeout(node: FakeNode) -> None:
+    ended = run("/m", timeout=0, keep=None, say=quiet)
+    assert ended.outcome is not None
+    assert not ended.outcome.is_complete
+    assert ended.is_clean
+    assert node.closed == 1
+
+
+def test_progress_is_told_once_per_change(node: FakeNode) -> None:
+    said: list[str] = []
+    run("/m", timeout=1.2, keep=None, say=said.append)
+    assert sum("payments" in line for line in said) == 1
+
+
+@pytest.mark.parametrize("number", module.SIGNALS)
+def test_a_signal_closes_the_node(node: FakeNode, number: signal.Signals) -> None:
+    node.trouble = lambda: os.kill(os.getpid(), number)
+    ended = run("/m", timeout=5, keep=None, say=quiet)
+    assert (ended.outcome, ended.signal) == (None, number)
+    assert node.closed >= 1
+
+
+def test_a_signal_while_closing_changes_nothing(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    def close() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        node.closed += 1
+
+    monkeypatch.setattr(node, "close", close)
+    ended = run("/m", timeout=0, keep=None, say=quiet)
+    assert node.closed == 1
+    assert ended.signal == signal.SIGINT
+
+
+def test_only_the_first_signal_interrupts() -> None:
+    interrupts = Interrupts()
+    interrupts.install()
+    with pytest.raises(Interrupted):
+        os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGINT)
+    assert interrupts.number == signal.SIGTERM
+
+
+def test_an_error_closes_the_node_and_goes_on(node: FakeNode) -> None:
+    def fail() -> None:
+        raise DemoFailed(problem="the process of pod audit ended (-9)")
+
+    node.trouble = fail
+    node.left = ["/sys/fs/cgroup/x: busy"]
+    said: list[str] = []
+    with pytest.raises(DemoFailed, match="pod audit ended"):
+        run("/m", timeout=5, keep=None, say=said.append)
+    assert node.closed == 1
+    assert "could not remove /sys/fs/cgroup/x: busy" in said
+
+
+def test_an_agent_that_cannot_collect_ends_the_demo_with_its_words(node: FakeNode) -> None:
+    node.publish(state="Failed", reason="LoadFailed", message="without the capability BPF")
+    with pytest.raises(DemoFailed, match="LoadFailed: without the capability BPF"):
+        run("/m", timeout=5, keep=None, say=quiet)
+    assert node.closed == 1
+
+
+def test_kept_objects_can_be_read_again(node: FakeNode, tmp_path: Path) -> None:
+    from kubectl_pacto.collect.objects import read_objects
+
+    node.publish()
+    keep = tmp_path / "kept" / "here"
+    run("/m", timeout=0, keep=keep, say=quiet)
+    made = read_objects([str(keep)]).cluster()
+    assert len(made.pactos) == len(made.pods) == 4
+    assert len(made.nodes) == len(made.leases) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_named(node: FakeNode, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DemoFailed, match=r"--keep .*file/kept: Not a directory"):
+        run("/m", timeout=0, keep=tmp_path / "file" / "kept", say=quiet)
