@@ -25,7 +25,7 @@ FAULTS = [
     ("layers", "kubectl_pacto/observe/pods.py", "import kubectl_pacto.engine"),
     ("layers", "kubectl_pacto/engine/__init__.py", "import kubectl_pacto.cli"),
     ("agent-layers", "agent/pacto_agent/view.py", "import pacto_agent.tracer"),
-    ("agent-layers", "agent/pacto_agent/tracer.py", "import pacto_agent.baseline"),
+    ("agent-layers", "agent/pacto_agent/tracer.py", "import pacto_agent.mapper"),
     ("pure-core", "kubectl_pacto/observe/pods.py", "import time"),
     ("pure-core", "kubectl_pacto/model/bounds.py", "import socket"),
     ("pure-core", "agent/pacto_agent/view.py", "import os"),
