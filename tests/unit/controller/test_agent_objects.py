@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_pacto.controller import agent_objects
-from kubectl_pacto.controller.agent_values import NodeAgentValues
+from kubectl_pacto.controller.manifests import agent_objects
+from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 
 DEFAULTS = NodeAgentValues()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubectl_pacto.controller.agent_values import NodeAgentValues
+from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.model.node import AGENT_LABELS
 
 NAME: Final = "pacto-node-agent"
