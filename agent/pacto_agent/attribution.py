@@ -65,11 +65,11 @@ class Attribution:
         if len(self._strangers) > STRANGERS:
             self._strangers.clear()
         for event in listens.values():
-            if not self._view.apply_listen(event):
+            if not self._view.apply_listen(event, settled=True):
                 self.unattributed += 1
                 self._strangers.add((event.cgroup_id, event.netns, event.cookie))
         for one in connections:
-            if not self._view.apply_connections(one, now):
+            if not self._view.apply_connections(one, now, settled=True):
                 self.unattributed += _events(one)
                 self._strangers.add((one.cgroup_id, one.netns, one.cookie))
 

@@ -15,7 +15,7 @@ from pacto_agent.baseline import ESTABLISHED, LISTENING, SYN_SENT, read_sockets
 from pacto_agent.flows import Connection, ListeningSocket, Sockets
 from pacto_agent.iterators import Iterators, SocketRow, open_iterators
 from pacto_agent.podmap import Place, PodMap, PodMapBuilder
-from pacto_agent.podscan import CgroupTree, add_cgroups, pids_of_pod, read_pods
+from pacto_agent.podscan import CgroupTree, add_cgroups, boot_time, pids_of_pod, read_pods
 
 NAMES: Final = ("auto", "proc", "iter")
 
@@ -92,7 +92,7 @@ class IterMapper:
 
     def pods(self, previous: PodMap) -> PodMap:
         """The map as the kernel lists it."""
-        builder = PodMapBuilder()
+        builder = PodMapBuilder(boot_at=boot_time(), per_second=1_000_000_000)
         # processes first: what is read later can only name more cgroups than they are in
         processes = list(self._iterators.processes())
         add_cgroups(builder, self._tree)

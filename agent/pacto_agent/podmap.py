@@ -49,6 +49,7 @@ class Place:
     netns: int = 0
     pids: tuple[int, ...] = ()
     started: int = 0  # of the oldest process, in the mapper's unit since boot
+    started_at: float = 0.0  # the same in POSIX seconds, 0 where the mapper does not know the boot's
     cookie: int = 0  # the namespace's cookie, 0 where the mapper cannot tell
     by_cgroup: bool = False
     host_network: bool = False
@@ -68,14 +69,17 @@ class PodMap:
     owners: Mapping[int, str] = field(default_factory=dict)  # netns -> uid, for pods' own namespaces
     cgroup_pods: Mapping[int, str] = field(default_factory=dict)  # cgroup id -> uid, empty outside pods
     namespaces: frozenset[int] = frozenset()  # all that a process of this node is in
+    steady: frozenset[int] = frozenset()  # namespaces whose pod had them in the map before as well
     node_netns: int = 0
     denied: int = 0
     processes: int = 0
 
-    def name(self, cgroup_id: int, netns: int, cookie: int = 0) -> Named:
+    def name(self, cgroup_id: int, netns: int, cookie: int = 0, *, settled: bool = False) -> Named:
         """Whose socket it is that `cgroup_id` created in `netns`.
 
-        Namespace inodes are used again at once: where both know the cookie, it must be the same.
+        Namespace inodes are used again at once: where both know the cookie, it must be the same. Where
+        not, a cgroup that is younger than the map may be the next pod's. `settled`: the event came
+        between the map before and this one, so in a steady namespace it is that pod's all the same.
         """
         place = self.places.get(self.owners.get(netns, ""))
         if place is not None and place.cookie and cookie and place.cookie != cookie:
@@ -89,6 +93,9 @@ class PodMap:
         if by_cgroup == "" and place.by_cgroup:
             # a node proxy or a port-forward inside the pod's namespace
             return Named(Owner.FOREIGN)
+        certain = (place.cookie and cookie) or (settled and netns in self.steady)
+        if by_cgroup is None and cgroup_id > ROOT_CGROUP and place.by_cgroup and not certain:
+            return Named(Owner.UNKNOWN)
         return Named(Owner.POD, place.uid)
 
     def _named_by_cgroup(self, creator: Place, place: Place | None, netns: int) -> Named:
@@ -125,8 +132,11 @@ class _Process:
 class PodMapBuilder:
     """Collects processes and cgroups; `finish` makes the map."""
 
-    def __init__(self, own_uid: str = "") -> None:
+    def __init__(self, own_uid: str = "", *, boot_at: float = 0.0, per_second: int = 1) -> None:
+        """`boot_at`: POSIX seconds of the boot; `per_second`: the unit of processes' starts."""
         self._own_uid = own_uid
+        self._boot_at = boot_at
+        self._per_second = per_second
         self._texts: dict[bytes, cgroups.ProcessPod] = {}
         self._processes: dict[int, _Process] = {}
         self._cgroup_pods: dict[int, str] = {}
@@ -180,6 +190,7 @@ class PodMapBuilder:
             owners={netns: uid for netns, uid in owners.items() if uid},
             cgroup_pods=self._cgroup_pods,
             namespaces=frozenset(process.netns for process in self._processes.values()),
+            steady=_steady(places, previous),
             node_netns=node_netns,
             denied=denied,
             processes=len(self._processes),
@@ -199,7 +210,13 @@ class PodMapBuilder:
         for process in self._processes.values():
             if process.pod.uid and not process.pod.helper:
                 members.setdefault(process.pod.uid, []).append(process)
-        return {uid: _place(uid, processes, node_netns) for uid, processes in members.items()}
+        places = (_place(uid, processes, node_netns) for uid, processes in members.items())
+        return {place.uid: self._dated(place) for place in places}
+
+    def _dated(self, place: Place) -> Place:
+        if not self._boot_at:
+            return place
+        return replace(place, started_at=self._boot_at + place.started / self._per_second)
 
 
 def _place(uid: str, processes: list[_Process], node_netns: int) -> Place:
@@ -214,6 +231,19 @@ def _place(uid: str, processes: list[_Process], node_netns: int) -> Place:
         cookie=oldest.cookie,
         by_cgroup=all(process.pod.by_v2 for process in processes),
         host_network=oldest.netns == node_netns,
+    )
+
+
+def _steady(places: Mapping[str, Place], previous: PodMap | None) -> frozenset[int]:
+    """The namespaces of pods whose oldest process is the one of the map before."""
+    before = previous.places if previous else {}
+    return frozenset(
+        place.netns
+        for uid, place in places.items()
+        if place.pids
+        and (known := before.get(uid))
+        and known.pids
+        and (known.netns, known.started) == (place.netns, place.started)
     )
 
 

@@ -7,6 +7,7 @@ Called by the agent's resync. Which pod a path names is cgroups's part, what fol
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -114,9 +115,14 @@ def _read_pids(path: str) -> set[int]:
         return set()
 
 
+def boot_time() -> float:
+    """POSIX seconds of the boot, by the clock that processes' starts are counted with."""
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def read_pods(proc: str, tree: CgroupTree, *, previous: PodMap | None = None, own_uid: str = "") -> PodMap:
     """The map as /proc and the cgroup tree show it now; raises OSError when /proc cannot be listed."""
-    builder = PodMapBuilder(own_uid)
+    builder = PodMapBuilder(own_uid, boot_at=boot_time(), per_second=os.sysconf("SC_CLK_TCK"))
     # cgroups first: a pod made meanwhile then has processes that name it, never an id unknown as outside
     add_cgroups(builder, tree)
     scan = ProcessScan(proc)

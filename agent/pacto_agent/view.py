@@ -19,6 +19,8 @@ from pacto_agent.podmap import Owner, Place, PodMap
 
 # SO_REUSEPORT siblings share one published listener; this bounds the sockets behind them.
 SOCKETS_PER_POD: Final = 4096
+# starts are told in hundredths of a second, connections in thousandths
+START_PRECISION_SECONDS: Final = 0.1
 
 
 @dataclass(slots=True)
@@ -57,8 +59,11 @@ class View:
         """The map in force."""
         return self._map
 
-    def apply_listen(self, event: ListenEvent) -> bool:
-        """One listen or unlisten event; False when nothing here names its owner yet."""
+    def apply_listen(self, event: ListenEvent, *, settled: bool = False) -> bool:
+        """One listen or unlisten event; False when nothing here names its owner yet.
+
+        `settled`: it came before the map in force, see PodMap.name.
+        """
         inode = event.socket.inode
         if self._touched is not None:
             self._touched.add(inode)
@@ -67,11 +72,13 @@ class View:
             self._foreign.discard(inode)
             for known in self._pods.values():
                 known.sockets.pop(inode, None)
-        named = self._map.name(event.cgroup_id, event.netns, event.cookie)
+        named = self._map.name(event.cgroup_id, event.netns, event.cookie, settled=settled)
         if named.owner is Owner.FOREIGN:
             self.foreign_events += 1
             if event.began:
                 self._foreign.add(inode)
+                for known in self._pods.values():  # a rescan may have been quicker than the event
+                    known.sockets.pop(inode, None)
         elif named.owner is Owner.POD and event.began and (pod := self._pods.get(named.uid)):
             self._foreign.discard(inode)
             self._listen(pod, event.socket)
@@ -88,9 +95,11 @@ class View:
         else:
             pod.sockets_cut = True
 
-    def apply_connections(self, sums: ConnectionSums, now: float) -> bool:
+    def apply_connections(self, sums: ConnectionSums, now: float, *, settled: bool = False) -> bool:
         """Summed connection events; False when nothing here names their owner yet."""
-        named = self._map.name(sums.cgroup_id, sums.netns, sums.cookie)
+        named = self._map.name(sums.cgroup_id, sums.netns, sums.cookie, settled=settled)
+        if named.owner is Owner.POD and _is_before(self._map.places[named.uid], sums):
+            return False
         if named.owner is Owner.FOREIGN:
             self.foreign_events += sums.succeeded + sums.failed + sums.aborted
         elif named.owner is Owner.POD and (pod := self._pods.get(named.uid)):
@@ -223,6 +232,14 @@ class View:
             listeners=listeners[: bounds.LISTENERS_PER_POD],
             peers=pod.peers.snapshot() if own else (),
         )
+
+
+def _is_before(place: Place, sums: ConnectionSums) -> bool:
+    """Whether these are of an earlier namespace that had the same number, where no cookie says so."""
+    if place.cookie and sums.cookie:
+        return False
+    times = [time for time in (sums.last_success, sums.last_failure) if time is not None]
+    return bool(times) and max(times) < place.started_at - START_PRECISION_SECONDS
 
 
 def _published(sockets: Iterable[ListeningSocket]) -> tuple[Listener, ...]:
