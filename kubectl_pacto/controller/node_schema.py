@@ -13,10 +13,9 @@ from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Final
 
+from kubectl_pacto.controller.schema_words import column, crd
 from kubectl_pacto.model import bounds, node
 
-GROUP: Final = "pacto.trianalab.io"
-VERSION: Final = "v1alpha1"
 FIELD_NAMES: Final = {"boot_id": "bootID"}
 CLOSED: Final = frozenset({node.CollectionState})
 TOP: Final = ("node_name", "last_published", "collection", "node", "pods")
@@ -86,21 +85,15 @@ def node_crd() -> dict[str, Any]:
         **top["properties"],
     }
     top["description"] = "What the node agent of one node sees of its pods' TCP sockets."
-    version = {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": top},
-        "additionalPrinterColumns": [
-            _column("State", ".collection.state"),
-            _column("Reason", ".collection.reason"),
-            _column("Dropped", ".collection.droppedEvents", type_="integer"),
-            _column("Kernel", ".node.kernelRelease", priority=1),
-            _column("Mapper", ".node.mapper", priority=1),
-            _column("Published", ".lastPublished", type_="date"),
-            _column("Age", ".metadata.creationTimestamp", type_="date"),
-        ],
-    }
+    columns = [
+        column("State", ".collection.state"),
+        column("Reason", ".collection.reason"),
+        column("Dropped", ".collection.droppedEvents", type_="integer"),
+        column("Kernel", ".node.kernelRelease", priority=1),
+        column("Mapper", ".node.mapper", priority=1),
+        column("Published", ".lastPublished", type_="date"),
+        column("Age", ".metadata.creationTimestamp", type_="date"),
+    ]
     names = {
         "kind": "NodeRuntimeObservation",
         "listKind": "NodeRuntimeObservationList",
@@ -109,20 +102,7 @@ def node_crd() -> dict[str, Any]:
         "shortNames": ["nro"],
         "categories": ["pacto"],
     }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"noderuntimeobservations.{GROUP}",
-            "labels": {"app.kubernetes.io/part-of": "pacto"},
-        },
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
-
-
-def _column(name: str, path: str, *, type_: str = "string", priority: int = 0) -> dict[str, Any]:
-    column: dict[str, Any] = {"name": name, "type": type_, "jsonPath": path}
-    return {**column, "priority": priority} if priority else column
+    return crd(names, top, columns, status=False)
 
 
 def object_schema(model: type, only: tuple[str, ...] = ()) -> dict[str, Any]:
