@@ -76,7 +76,8 @@ def find_backing(
     """The pods behind a port of a Service of the target's namespace."""
     pods: dict[str, BackingPod] = {}
     numbers: set[int] = set()
-    ready, names_pod, nil_port, without = 0, False, False, ""
+    without: set[str] = set()
+    ready, names_pod, nil_port = 0, False, False
     for item, number in port_slices(slices, port):
         for endpoint in (endpoint for endpoint in item.endpoints if endpoint.ready):
             ready += 1
@@ -84,17 +85,18 @@ def find_backing(
             nil_port = nil_port or number is None
             pod = _pod_of(snapshot, service.namespace, endpoint)
             if pod is None or not pod.running:
-                without = without or endpoint.pod or ", ".join(endpoint.addresses) or "(no address)"
+                without.add(endpoint.pod or ", ".join(sorted(endpoint.addresses)) or "(no address)")
             else:
                 entry = pods.setdefault(pod.uid or pod.name, BackingPod(pod))
                 entry.addresses.update(endpoint.addresses)
                 entry.ports.update(() if number is None else (number,))
             numbers.update(() if number is None else (number,))
+    first_without = min(without, default="")
     if not names_pod and ready:
         stand_ins = tuple(BackingPod(pod, set(numbers), set(pod.ips)) for pod in running_pods(snapshot))
-        return Backing(ready, stand_ins, without, stand_in=True, nil_port=nil_port)
+        return Backing(ready, stand_ins, first_without, stand_in=True, nil_port=nil_port)
     ordered = tuple(sorted(pods.values(), key=lambda entry: (entry.pod.name, entry.pod.uid)))
-    return Backing(ready, ordered, without, nil_port=nil_port)
+    return Backing(ready, ordered, first_without, nil_port=nil_port)
 
 
 def _pod_of(snapshot: Snapshot, namespace: str, endpoint: Endpoint) -> Pod | None:

@@ -75,7 +75,8 @@ class Callers:
     def contacts(self, addresses: Iterable[ServiceAddress]) -> list[Contact]:
         """What is known of each of these addresses that the pods ever called."""
         found = []
-        for address in addresses:
+        # in an order of their own: the API gives endpoints in any
+        for address in sorted(addresses, key=lambda item: item.address):
             if address.address in self.attempts:
                 contact = _join(self.at, address, self.attempts[address.address])
                 if contact is not None:

@@ -156,7 +156,7 @@ def endpoint(given: Row) -> Row:
 
 def pod(name: str, namespace: str, app: str, number: int, given: Row) -> Row:
     """A pod of a Deployment's ReplicaSet."""
-    started = given.get("started", 600)
+    started: float = given.get("started", 600)
     state: Row = {"running": {"startedAt": ago(given.get("restarted", started))}}
     container: Row = {"name": "main", "ports": [{"name": "web", "containerPort": 8080}]}
     if "probe" in given:
@@ -177,7 +177,6 @@ def pod(name: str, namespace: str, app: str, number: int, given: Row) -> Row:
     }
     if given.get("deleting"):
         metadata["deletionTimestamp"] = ago(1)
-    ips = given.get("ips", [f"10.1.0.{number}"])
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -192,7 +191,7 @@ def pod(name: str, namespace: str, app: str, number: int, given: Row) -> Row:
         "status": {
             "phase": given.get("phase", "Running"),
             "startTime": ago(started),
-            "podIPs": [{"ip": ip} for ip in ips],
+            "podIPs": [{"ip": ip} for ip in given.get("ips", [f"10.1.0.{number}"])],
             "conditions": [{"type": "Ready", "status": "True" if given.get("ready", True) else "False"}],
             "containerStatuses": [{"name": "main", "state": state}],
         },
