@@ -243,3 +243,41 @@ def test_a_verdict_that_does_not_come_in_time_says_what_is_missing(start: Callab
     assert "Not seen" in out
     assert "DEPENDENCY_UNREACHABLE of orders, dependency/inventory" in out
     run.assert_nothing_is_left()
+
+
+def test_pods_are_named_by_a_v1_hierarchy_where_there_is_no_v2(tmp_path: Path) -> None:
+    unified = Path("/sys/fs/cgroup/unified")
+    if not (unified / "cgroup.controllers").exists():
+        pytest.skip("kernel: this host has the v2 hierarchy alone")
+    script = 'umount "$0" && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, str(unified), *PLUGIN, "demo", "--keep", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cgroupMode: v1" in (tmp_path / "node.yaml").read_text()
+    assert not list(Path("/sys/fs/cgroup").glob("*/pacto-demo-*"))
+
+
+@pytest.mark.parametrize(
+    ("hide", "words"),
+    [
+        ("mount -t tmpfs none /sys/kernel/btf", "CONFIG_DEBUG_INFO_BTF=y"),
+        ("mount -t tmpfs -o ro none /sys/fs/cgroup", "none is mounted at /sys/fs/cgroup"),
+    ],
+    ids=["type information", "cgroups"],
+)
+def test_what_the_host_lacks_is_named(hide: str, words: str) -> None:
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f'{hide} && exec "$@"', "sh", *PLUGIN, "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stdout == ""

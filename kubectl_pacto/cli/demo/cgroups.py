@@ -17,29 +17,27 @@ from typing import Final
 
 MARK: Final = "pacto-demo-"
 KILL_SECONDS: Final = 5.0
-# of the v1 hierarchies only those that need no setting before a process may enter
-V1_CONTROLLERS: Final = ("name=systemd", "pids", "freezer", "memory", "devices", "cpu", "cpuacct")
+ROOT: Final = "/sys/fs/cgroup"
+# the order in which the agent looks for one; cpuset is left out, it needs settings before a process may enter
+V1_CONTROLLERS: Final = ("pids", "name=systemd", "memory", "cpu", "devices", "freezer")
 
 
 def hierarchies(mounts: str) -> list[str]:
     """The cgroup mounts in the text of /proc/mounts that the demo can use, the best first.
 
     The v2 tree names a socket's creator to the kernel; a v1 hierarchy names processes alone, which
-    is enough.
+    is enough. The agent looks below /sys/fs/cgroup only.
     """
-    rows = [line.split() for line in mounts.splitlines()]
-    v2 = [fields[1] for fields in rows if len(fields) > 3 and fields[2] == "cgroup2"]
+    rows = [fields for line in mounts.splitlines() if len(fields := line.split()) > 3]
+    rows = [fields for fields in rows if fields[1] == ROOT or fields[1].startswith(f"{ROOT}/")]
+    v2 = [fields[1] for fields in rows if fields[2] == "cgroup2"]
     v1 = [
         fields[1]
         for name in V1_CONTROLLERS
         for fields in rows
-        if len(fields) > 3 and fields[2] == "cgroup" and name in fields[3].split(",")
+        if fields[2] == "cgroup" and name in fields[3].split(",")
     ]
-    return list(dict.fromkeys(_unescape(path) for path in v2 + v1))
-
-
-def _unescape(path: str) -> str:
-    return path.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
+    return list(dict.fromkeys(v2 + v1))
 
 
 def is_writable(root: str) -> bool:

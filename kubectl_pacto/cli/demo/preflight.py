@@ -86,7 +86,7 @@ def _missing_on_linux(facts: Facts) -> Iterator[Missing]:
         what = f"the capabilit{'ies' if len(lacking) > 1 else 'y'} {', '.join(lacking)} (root of a container)"
         yield Missing(what, "run it on the host, or start the container with --privileged --pid=host")
     if not facts.writable:
-        where = ", ".join(facts.mounts) or "none is mounted"
+        where = ", ".join(facts.mounts) or f"none is mounted at {cgroups.ROOT}"
         what = f"a writable cgroup hierarchy ({where}): a pod is named by the cgroup of its processes"
         remedy = "mount -o remount,rw /sys/fs/cgroup, or start the container with --privileged"
         yield Missing(what, remedy if facts.mounts else "mount -t cgroup2 none /sys/fs/cgroup")
@@ -115,7 +115,8 @@ def read_facts() -> Facts:
     system, command = platform.system(), shlex.join([sys.argv[0], "demo"])
     if system != "Linux":
         return Facts(system, command=command)
-    mounts = tuple(cgroups.hierarchies(_read("/proc/mounts")))
+    listed = cgroups.hierarchies(_read("/proc/mounts"))
+    mounts = tuple(root for root in listed if Path(root, "cgroup.procs").exists())  # others are covered
     return Facts(
         system=system,
         release=os.uname().release,

@@ -21,17 +21,19 @@ proc /proc proc rw 0 0
 
 
 def test_the_v2_tree_comes_first_and_then_hierarchies_that_need_no_setting() -> None:
-    roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/pids"]
+    roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/systemd"]
     assert cgroups.hierarchies(HYBRID) == roots
 
 
 def test_a_host_without_v2_has_its_v1_hierarchies() -> None:
     v1 = "".join(line for line in HYBRID.splitlines(keepends=True) if "cgroup2" not in line)
-    assert cgroups.hierarchies(v1) == ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/pids"]
+    assert cgroups.hierarchies(v1) == ["/sys/fs/cgroup/pids", "/sys/fs/cgroup/systemd"]
 
 
-def test_a_mount_point_with_a_space_is_read_as_the_kernel_writes_it() -> None:
-    assert cgroups.hierarchies("none /mnt/my\\040groups cgroup2 rw 0 0\n") == ["/mnt/my groups"]
+def test_a_mount_where_the_agent_does_not_look_is_none() -> None:
+    assert cgroups.hierarchies("none /mnt/groups cgroup2 rw 0 0\n") == []
+    assert cgroups.hierarchies("none /sys/fs/cgroups cgroup2 rw 0 0\n") == []
+    assert cgroups.hierarchies("none /sys/fs/cgroup cgroup2 rw 0 0\n") == ["/sys/fs/cgroup"]
 
 
 def test_no_mount_no_hierarchy() -> None:
