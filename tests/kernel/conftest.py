@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,3 +63,12 @@ def mptcp() -> int:
     except OSError as error:
         pytest.skip(f"kernel: without MPTCP: {error.strerror}")
     return IPPROTO_MPTCP
+
+
+@pytest.fixture(params=["proc", "iter"])
+def mapper(request: pytest.FixtureRequest) -> str:
+    """Either mapper; the iterators are younger than the oldest kernel."""
+    release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    if request.param == "iter" and release < (5, 11):
+        pytest.skip("kernel: no iterator of sockets before 5.11")
+    return str(request.param)

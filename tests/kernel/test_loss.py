@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Events that find no room: each is counted, and listen events are the last to be lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_pacto.model import bounds
+from pacto_agent.tracer import Tracer
+from pacto_native.rows import FAILED, LISTEN, UNLISTEN
+from tests.support.events import Recorder, recording
+from tests.support.hosts import Host, Pod, until
+from tests.support.require import require
+
+RECORD_BYTES = 48 + 8
+MADE = 10007  # more than the ring and the spill map together hold
+ATTEMPTS = 5
+# each to a port of its own, so that the spill map cannot merge them
+REFUSALS = "[connect_refused(1 + number) for number in range({first}, {last})]"
+DEFINE = (
+    "def connect_refused(number):\n"
+    "    with socket.socket() as one: return one.connect_ex(('127.0.0.1', number))"
+)
+
+
+def counts(tracer: Tracer) -> tuple[tuple[int, int, int, int], int]:
+    """(lost per kind, spilled), as of the last pass."""
+    reader = tracer._reader  # the counters apart, which the agent only needs in sum
+    return reader.lost, reader.spilled
+
+
+def storm(pod: Pod, count: int) -> None:
+    """Connect to `count` different ports that nobody serves."""
+    pod.run(DEFINE)
+    pod.run(REFUSALS.format(first=0, last=count))
+
+
+@pytest.mark.parametrize("count", [1009, MADE])
+def test_a_stalled_reader_loses_nothing_uncounted(host: Host, count: int) -> None:
+    for _ in range(ATTEMPTS):
+        pod = host.pod()
+        with recording() as recorder:
+            storm(pod, count)
+            delivered = sum(one.failed for one in recorder.sums(pod))
+            lost, spilled = counts(recorder.tracer)
+            others = sum(one.succeeded + one.failed + one.aborted for one in recorder.all_sums) - delivered
+            if others:
+                continue  # somebody else's connections were lost or spilled among ours
+            assert delivered + lost[FAILED] == count
+            assert sum(lost) == lost[FAILED]
+            assert (lost[FAILED] > 0) == (count > bounds.RING_BYTES // RECORD_BYTES + bounds.SPILL_ENTRIES)
+            assert (spilled > 0) == (count > bounds.RING_BYTES // RECORD_BYTES * 3 // 4)
+            return
+    require("kernel", f"this machine was not quiet in {ATTEMPTS} attempts")
+
+
+def test_connections_to_one_peer_are_merged_and_never_lost(pod: Pod, recorder: Recorder) -> None:
+    pod.run("connect_many('127.0.0.1', 9, 10007)")
+    assert recorder.outcome(pod, "127.0.0.1", 9).failed == 10007
+    lost, spilled = counts(recorder.tracer)
+    assert lost[FAILED] == 0
+    assert spilled > 0
+
+
+def test_aborts_are_spilled_apart_from_failures(pod: Pod, recorder: Recorder) -> None:
+    pod.run("connect_many('127.0.0.1', 9, 5000)")  # the ring has no more room for connections
+    port = pod.number("black_hole()")
+    pod.run(
+        f"def abort():\n    for _ in range(11): close(start_connecting('127.0.0.1', {port}))\n"
+        f"abort(); close_all(); connect_many('127.0.0.1', {port}, 13)"
+    )
+    outcome = recorder.outcome(pod, "127.0.0.1", port)
+    assert (outcome.aborted, outcome.failed) == (11, 13)
+
+
+def test_a_storm_of_connections_leaves_room_for_listen_events(pod: Pod, recorder: Recorder) -> None:
+    storm(pod, MADE)
+    pod.run("opened = [listen('127.0.0.1') for _ in range(500)]\nclose(*opened[::2])")
+    opened = pod.run("opened")
+    assert [(began, inode) for began, inode, *_ in recorder.listens(pod)] == [
+        *[(True, inode) for inode in opened],
+        *[(False, inode) for inode in opened[::2]],
+    ]
+    lost, _ = counts(recorder.tracer)
+    assert lost[LISTEN] == lost[UNLISTEN] == 0
+
+
+def test_listen_events_past_the_whole_ring_are_counted(pod: Pod, recorder: Recorder) -> None:
+    room = bounds.RING_BYTES // RECORD_BYTES
+    pod.run(f"for _ in range({room}): close(listen('127.0.0.1'))")
+    told = len(recorder.listens(pod))
+    lost, _ = counts(recorder.tracer)
+    assert lost[LISTEN] + lost[UNLISTEN] > 0
+    assert told + lost[LISTEN] + lost[UNLISTEN] >= 2 * room
+
+
+def test_after_a_drain_all_is_well_again(pod: Pod, recorder: Recorder) -> None:
+    storm(pod, MADE)
+    recorder.gather()
+    lost, spilled = counts(recorder.tracer)
+    pod.run("connect('127.0.0.1', 65000)")
+    recorder.gather()
+    assert counts(recorder.tracer) == (lost, spilled)
+    assert recorder.tracer.lost()[1] >= lost[FAILED], "a loss is never taken back"
+
+
+def test_the_reader_is_woken_by_64_kib_and_not_by_each_event(pod: Pod, recorder: Recorder) -> None:
+    recorder.tracer.start(poll_ms=60_000)
+    reader = recorder.tracer._reader
+    pod.run("connect_many('127.0.0.1', 9, 100)")
+    assert reader.passes == 0, "a hundred records wait without a wake-up"
+    pod.run("connect_many('127.0.0.1', 9, 6000)")
+    until(lambda: reader.records >= 2000, "a wake-up by a filling ring")
+    assert reader.passes < 100
+    assert sum(counts(recorder.tracer)[0]) == 0
+    assert recorder.outcome(pod, "127.0.0.1", 9).failed == 6100
