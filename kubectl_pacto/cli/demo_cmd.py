@@ -48,6 +48,7 @@ def demo(*, timeout: float, keep: Path | None, form: str) -> int:
         stderr_say("interrupted; everything is removed again" if ended.is_clean else "interrupted")
         return 128 + ended.signal
     assert ended.outcome is not None
+    stderr_say("")
     click.echo(render(ended.outcome, form), nl=False)
     if keep is not None:
         stderr_say(f"judge it again: {_replay(keep, ended.outcome.judge.at)}")

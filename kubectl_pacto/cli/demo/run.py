@@ -91,6 +91,7 @@ def _watch(node: Node, timeout: float, keep: Path | None, say: Say) -> Outcome:
     deadline = time.monotonic() + timeout
     clocked = _clocked(say, started)
     node.open(clocked)
+    _await_agent(node, deadline)
     judge, said = Judge(), dict[str, str]()
     while True:
         began = time.monotonic()
@@ -109,6 +110,13 @@ def _watch(node: Node, timeout: float, keep: Path | None, say: Say) -> Outcome:
     if keep is not None:
         _keep(keep, objects, seen)
     return Outcome(judge, Scene(pods, seen, at), started, kubernetes_alone(objects, at))
+
+
+def _await_agent(node: Node, deadline: float) -> None:
+    """Until its first publication nothing can be said: passes would only tell that."""
+    while not node.view_file.exists() and time.monotonic() < deadline:
+        node.check_agent()
+        time.sleep(0.05)
 
 
 def _clocked(say: Say, started: float) -> Say:

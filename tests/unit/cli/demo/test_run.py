@@ -14,6 +14,7 @@ import pytest
 
 from kubectl_pacto.cli.demo import run as module
 from kubectl_pacto.cli.demo.objects import LivePod
+from kubectl_pacto.cli.demo.report import render
 from kubectl_pacto.cli.demo.run import Interrupted, Interrupts, run
 from kubectl_pacto.errors import DemoFailed
 from tests.unit.cli.demo.scene import node_objects, pods
@@ -58,6 +59,7 @@ def _restored_signals() -> Iterator[None]:
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     made = FakeNode(tmp_path)
+    made.publish()
     monkeypatch.setattr(module, "Node", lambda _mount: made)
     return made
 
@@ -78,6 +80,14 @@ def test_progress_is_told_once_per_change(node: FakeNode) -> None:
     said: list[str] = []
     run("/m", timeout=1.2, keep=None, say=said.append)
     assert sum("payments" in line for line in said) == 1
+
+
+def test_an_agent_that_publishes_nothing_is_waited_for_no_longer_than_the_timeout(node: FakeNode) -> None:
+    node.view_file.unlink()
+    ended = run("/m", timeout=0.2, keep=None, say=quiet)
+    assert ended.outcome is not None
+    assert ended.outcome.judge.passes == 1
+    assert "is not covered yet" in render(ended.outcome, "table")
 
 
 @pytest.mark.parametrize("number", module.SIGNALS)
@@ -131,7 +141,6 @@ def test_an_agent_that_cannot_collect_ends_the_demo_with_its_words(node: FakeNod
 def test_kept_objects_can_be_read_again(node: FakeNode, tmp_path: Path) -> None:
     from kubectl_pacto.collect.objects import read_objects
 
-    node.publish()
     keep = tmp_path / "kept" / "here"
     run("/m", timeout=0, keep=keep, say=quiet)
     made = read_objects([str(keep)]).cluster()
