@@ -6,7 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kubectl_pacto.conformance.declared import day_of
 from kubectl_pacto.conformance.source import Loaded
+from kubectl_pacto.engine.readiness import score_readiness
+from kubectl_pacto.model.contract import Readiness
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import Snapshot
@@ -22,6 +25,11 @@ def build_conditions(
     fresh = [_contract_valid(pacto, loaded)]
     if snapshot is not None:
         fresh.append(_runtime_observed(snapshot))
+    contract = loaded.validated.contract
+    if contract is not None and contract.readiness is not None:
+        fresh.append(_readiness(contract.readiness, at))
+    elif contract is not None:
+        found.pop("ReadinessSatisfied", None)  # a contract that no longer declares any
     for condition in fresh:
         kind = condition["type"]
         before = found.get(kind, {})
@@ -83,3 +91,13 @@ def _runtime_observed(snapshot: Snapshot) -> dict[str, Any]:
     if failures:
         return condition("RuntimeObserved", "False", "ObservationFailed", "; ".join(failures))
     return condition("RuntimeObserved", "True", "Found", "the target's objects were read")
+
+
+def _readiness(readiness: Readiness, at: float) -> dict[str, Any]:
+    score = score_readiness(readiness, day_of(at))
+    message = f"score {score.score} of at least {readiness.min_score}, valid until {readiness.expires}"
+    if score.expired:
+        return condition("ReadinessSatisfied", "False", "Expired", message)
+    if not score.passing:
+        return condition("ReadinessSatisfied", "False", "BelowMinScore", message)
+    return condition("ReadinessSatisfied", "True", "Satisfied", message)

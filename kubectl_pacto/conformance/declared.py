@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
-from kubectl_pacto.model.contract import Configuration, Contact, Contract, Owner
+from kubectl_pacto.engine.readiness import score_readiness
+from kubectl_pacto.model.contract import Claim, Configuration, Contact, Contract, Owner, Readiness
+from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.pacto import Pacto
 
 SECRET_PREFIX = "secret://"  # noqa: S105 -- how a value says that it is one, not one
@@ -45,9 +48,60 @@ def declared_fields(pacto: Pacto, contract: Contract, resolved_ref: str, at: flo
             for item in contract.policies
         ],
     }
+    if contract.readiness is not None:
+        body["readiness"] = readiness_fields(contract.readiness, at)
     if contract.metadata:
         body["metadata"] = {str(key): _as_text(value) for key, value in contract.metadata.items()}
     return body
+
+
+def day_of(at: float) -> date:
+    """The day, in UTC, of a moment in POSIX seconds."""
+    return date.fromisoformat(format_instant(at)[:10])
+
+
+def readiness_fields(readiness: Readiness, at: float) -> dict[str, Any]:
+    """The field `readiness`: the score of the day and what it is made of."""
+    score = score_readiness(readiness, day_of(at))
+    states = [claim.status for claim in readiness.claims]
+    return {
+        "score": score.score,
+        "minScore": readiness.min_score,
+        "passing": score.passing,
+        "totalWeight": score.total,
+        "earnedWeight": score.earned,
+        "expires": readiness.expires,
+        "expired": score.expired,
+        "daysRemaining": score.days_remaining,
+        "doneCount": states.count("done"),
+        "partialCount": states.count("partial"),
+        "notDoneCount": states.count("not-done"),
+        "deferredCount": states.count("deferred"),
+        "revisions": [
+            {
+                "date": item.date,
+                "version": item.version,
+                "author": item.author,
+                "description": item.description,
+            }
+            for item in readiness.history
+        ],
+        "claims": [_claim(claim) for claim in readiness.claims],
+    }
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        **_present(
+            id=claim.id,
+            type=claim.type,
+            status=claim.status,
+            evidence=claim.evidence,
+            category=claim.category,
+            description=claim.description,
+        ),
+        "weight": claim.weight,
+    }
 
 
 def _present(**fields: Any) -> dict[str, Any]:

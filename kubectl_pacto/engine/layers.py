@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kubectl_pacto.engine.crossfield import check_contract
 from kubectl_pacto.engine.parse import parse_document, parse_text
+from kubectl_pacto.engine.policy import enforce_policies
 from kubectl_pacto.model.contract import Contract
 from kubectl_pacto.model.finding import Issue, Severity
 from kubectl_pacto.yamltext import Document
@@ -45,7 +47,13 @@ def validate(text: str, *, overrides: Overrides = (), files: Files | None = None
     if issue is not None:
         return Validated(None, (issue,))
     parsed = parse_document(document)
-    return Validated(parsed.contract, parsed.issues)
+    if parsed.contract is None:
+        return Validated(None, parsed.issues)
+    issues = check_contract(parsed.contract, files)
+    if not any(item.severity is Severity.ERROR for item in issues):
+        issues += enforce_policies(parsed.contract, document.data, files)
+    is_valid = not any(item.severity is Severity.ERROR for item in issues)
+    return Validated(parsed.contract if is_valid else None, tuple(issues))
 
 
 def override(document: Document, overrides: Overrides) -> Issue | None:
