@@ -7,6 +7,7 @@ Run by setup.py alone. Only what the agent calls is declared; libelf and zlib st
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -161,9 +162,20 @@ def static_library() -> Path:
     """libbpf.a: LIBBPF_A, else where pkg-config says, else the usual place."""
     if named := os.environ.get("LIBBPF_A"):
         return Path(named)
-    command = ["pkg-config", "--variable=libdir", "libbpf"]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    return Path(asked.stdout.strip() or "/usr/lib") / "libbpf.a"
+    version = pkg_config("--modversion")
+    if version.startswith("0."):
+        raise SystemExit(
+            f"libbpf {version} is too old: 1.0 or newer (Debian 12, Ubuntu 24.04), or PACTO_PURE=1"
+        )
+    return Path(pkg_config("--variable=libdir") or "/usr/lib") / "libbpf.a"
+
+
+def pkg_config(question: str) -> str:
+    """What pkg-config says of libbpf; nothing where it cannot."""
+    if shutil.which("pkg-config") is None:
+        return ""
+    command = ["pkg-config", question, "libbpf"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def relocatable(library: Path) -> Path:
