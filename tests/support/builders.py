@@ -12,7 +12,8 @@ from typing import Any
 
 from kubectl_pacto.collect.objects import Objects
 from kubectl_pacto.conformance.check import Checked, check
-from kubectl_pacto.conformance.source import load_offline
+from kubectl_pacto.conformance.source import Loaded, load_offline
+from kubectl_pacto.engine.layers import validate
 from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.snapshot import Heartbeat, KernelOptions, Options
@@ -321,7 +322,7 @@ def workload(row: Row) -> list[Row]:
     kind = given.get("kind", "Deployment")
     group = "batch/v1" if kind in ("Job", "CronJob") else "apps/v1"
     container = {"name": "main", "image": "shop:1", "ports": [{"name": "web", "containerPort": 8080}]}
-    template = {"spec": {"containers": [container], **given.get("template", {})}}
+    template = {"spec": {"containers": [container], **given.get("template", {}).get("spec", {})}}
     spec: Row = {"replicas": 1, "selector": {"matchLabels": {"app": "shop"}}, "template": template}
     spec.update(given.get("spec", {}))
     if kind == "CronJob":
@@ -423,4 +424,8 @@ def run(row: Row, raws: list[Row] | None = None) -> Checked:
     """The outcome of the check that a row describes."""
     built = cluster(row, raws)
     mine = next(item for item in built.pactos if (item.namespace, item.name) == (NAMESPACE, "shop"))
-    return check(mine, built, load_offline(mine), at=AT, options=options(row))
+    loaded = load_offline(mine)
+    if "files" in row:
+        files = {name: text.encode() for name, text in row["files"].items()}
+        loaded = Loaded(validate(mine.inline, overrides=mine.overrides, files=files), files=files)
+    return check(mine, built, loaded, at=AT, options=options(row))

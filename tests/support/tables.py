@@ -130,4 +130,10 @@ _STATUS: dict[str, Callable[[Checked], Any]] = {
     "reasons": lambda checked: checked.status["kernelEvidence"]["reasons"],
     "next": lambda checked: None if checked.next_check is None else round(checked.next_check - AT, 3),
     "status": lambda checked: checked.status["contractStatus"],
+    "kinds": lambda checked: [item.kind.value for item in _observations(checked)],
+    "subjects": lambda checked: [item.subject for item in _observations(checked)],
+    "target": lambda checked: checked.evidence.subject if checked.evidence else None,
+    "collectors": lambda checked: _all(checked, "evidenceRefs")[0][0]["collector"],
+    "observedRuntime": lambda checked: checked.status.get("observedRuntime"),
+    "messages": lambda checked: _all(checked, "message"),
 }

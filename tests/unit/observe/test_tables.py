@@ -10,7 +10,18 @@ import pytest
 from tests.support.builders import run
 from tests.support.tables import describe, rows
 
-TABLES = ("interface", "dependency", "coverage", "undeclared", "window")
+TABLES = (
+    "interface",
+    "dependency",
+    "coverage",
+    "undeclared",
+    "window",
+    "upstream_api",
+    "capability",
+    "configuration",
+    "runtime",
+    "refinement",
+)
 
 
 @pytest.mark.parametrize(
