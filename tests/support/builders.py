@@ -236,7 +236,7 @@ def view(name: str, given: Row) -> Row | None:
         return None
     return {
         "uid": own.get("uid", given.get("uid", f"uid-{name}")),
-        "baselineAt": ago(own.get("baseline", given.get("started", 600) - 10)),
+        "baselineAt": ago_or_none(own, "baseline", given.get("started", 600) - 10),
         "complete": own.get("complete", not own.get("reasons")),
         "reasons": own.get("reasons", []),
         "listeners": [listener(item) for item in given.get("listens", ["0.0.0.0:8080"])],
