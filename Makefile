@@ -49,6 +49,11 @@ test-kernel: bootstrap ## the BPF program in this kernel (root)
 test-packaging: bootstrap ## sdist, wheels and installs
 	$(TOX) -e packaging $(ARGS)
 
+.PHONY: bench
+bench: bootstrap ## figures of this machine, beside a ratio of the same run (root)
+	@for one in tests/bench/[a-z]*.py; do \
+		$(SUDO) $(BIN)/python -m tests.bench.$$(basename $$one .py) || exit; done
+
 .PHONY: lint
 lint: bootstrap ## ruff, cython-lint, clang-format, import contracts
 	$(TOX) -e lint
