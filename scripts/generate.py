@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kubectl_pacto import errors
+from kubectl_pacto import errors, explain
 from kubectl_pacto.controller import generate as manifests
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +52,8 @@ def errors_page() -> str:
 
 def generated() -> dict[Path, str]:
     """The text of every generated file of the project by its path."""
-    return {ROOT / "docs" / "errors.md": errors_page(), **manifests.generated()}
+    findings = {ROOT / "docs" / "findings" / name: text for name, text in explain.generated().items()}
+    return {ROOT / "docs" / "errors.md": errors_page(), **findings, **manifests.generated()}
 
 
 def main() -> int:

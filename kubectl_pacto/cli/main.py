@@ -28,6 +28,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
         "evaluate",
         "Evaluate Pactos in files: the status each would get in a cluster.",
     ),
+    "explain": (
+        "kubectl_pacto.cli.explain_cmd",
+        "explain",
+        "Explain a finding by its code.",
+    ),
     "demo": (
         "kubectl_pacto.cli.demo_cmd",
         "demo",
@@ -105,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: PactoError) -> None:
-    print(f"error: {error}", file=sys.stderr)
+    print(f"error: {' '.join(str(error).splitlines())}", file=sys.stderr)
     if error.hint:
         print(f"hint: docs/errors.md#{error.hint}", file=sys.stderr)
 

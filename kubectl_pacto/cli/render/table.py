@@ -23,6 +23,8 @@ def render_table(results: Sequence[Result], *, with_evidence: bool = False) -> s
         details = list(_details(result, with_evidence))
         if details:
             lines += ["", f"{result.namespace}/{result.name}", *details]
+    if any(result.checked.status.get("findings") for result in results):
+        lines += ["", "`kubectl pacto explain CODE` says what a finding means and what to do."]
     return "\n".join(lines) + "\n"
 
 
