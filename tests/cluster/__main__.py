@@ -58,10 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(build.build(full_version(arguments.kubernetes)))
         case "up":
             cluster.up(target, full_version(arguments.kubernetes))
-        case "node" if arguments.remove:
-            cluster.remove_node(target, arguments.node)
         case "node":
-            cluster.add_node(target, valid_name(arguments.node, "node"))
+            change = cluster.remove_node if arguments.remove else cluster.add_node
+            change(target, valid_name(arguments.node, "node"))
         case "load":
             cluster.load(target, arguments.archive)
         case "kubectl":

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -90,8 +91,8 @@ def load(cluster: Cluster, archive: Path) -> None:
     nodes = cluster.nodes()
     if not nodes:
         raise ClusterError(f"cluster {cluster.name} has no node to load {archive} into")
-    for each in nodes:
-        node.load(each, archive)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda each: node.load(each, archive), nodes))
 
 
 def kubectl(cluster: Cluster, arguments: Sequence[str]) -> list[str]:

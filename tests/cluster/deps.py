@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Final
 
 from tests.cluster.layout import ClusterError
@@ -34,6 +35,7 @@ KERNELS: Final = {
     "mke2fs": "e2fsprogs",
     "xz": "xz-utils",
     "dpkg-deb": "dpkg",
+    "/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
     "/bin/busybox": "busybox-static",  # the initramfs
 }
 GROUPS: Final = {"cluster": CLUSTER, "images": IMAGES, "kernels": KERNELS}
@@ -41,7 +43,9 @@ SEARCH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def program(name: str) -> str | None:
-    """Where a program is, with the administrator's directories searched too."""
+    """Where a program is, with the administrator's directories searched too; a path is itself."""
+    if name.startswith("/"):
+        return name if Path(name).exists() else None
     path = f"{os.environ.get('PATH', '')}:{SEARCH}"
     return shutil.which(name, path=path)
 

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""The runtime image without a registry: the checkout's wheel on the Debian root.
+
+`agent/Dockerfile` makes the same image where a builder and a base are at hand; this way takes
+seconds, needs neither, and gives the emulated kernels their root directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.cluster.layout import REPOSITORY, ClusterError, cache
+from tests.images import base, oci
+
+NAME: Final = "localhost/pacto-runtime:1"
+# Debian 12's; a wheel with compiled parts fits one minor version
+PYTHON: Final = (3, 11)
+INPUTS: Final = (
+    "pyproject.toml",
+    "setup.py",
+    "MANIFEST.in",
+    "README.md",
+    "LICENSE",
+    "NOTICE",
+    "kubectl_pacto",
+    "agent",
+    "bpf",
+    "ext",
+)
+# In the root's own pip: any base with a Python takes the wheels, also one without pip.
+INSTALL: Final = (
+    "set -e; cd /tmp/wheels; python3 $(echo pip-*.whl)/pip install --quiet --no-index --find-links=. "
+    '--no-cache-dir --root-user-action=ignore --break-system-packages "$@"'
+)
+
+
+def sources() -> list[Path]:
+    """The files that decide what the wheel is, as git sees them (with those not yet committed)."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *INPUTS]
+    done = subprocess.run(listing, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ClusterError(f"git ls-files: {done.stderr.strip()}")
+    names = sorted(name for name in done.stdout.split("\0") if name and name != "agent/Dockerfile")
+    return [Path(name) for name in names if (REPOSITORY / name).is_file()]
+
+
+def wheels(extra: Sequence[str] = ()) -> Path:
+    """A directory with the checkout's wheel, everything it depends on, `extra`, and pip itself."""
+    if sys.version_info[:2] != PYTHON:
+        raise ClusterError(
+            f"the image's Python is {PYTHON[0]}.{PYTHON[1]}: build its wheel with the same version"
+        )
+    names = sources()
+    digest = hashlib.sha256("\0".join(extra).encode())
+    for name in names:
+        digest.update(f"{name}\0".encode() + (REPOSITORY / name).read_bytes())
+    path = cache() / "wheels" / digest.hexdigest()[:16]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with base.locked(path):
+        if not path.exists():
+            begin = time.monotonic()
+            _build(path, names, extra)
+            print(f"built wheels in {time.monotonic() - begin:.0f} s", flush=True)
+    return path
+
+
+def _build(path: Path, names: Sequence[Path], extra: Sequence[str]) -> None:
+    """In a copy: a build leaves files in its tree, and another may run there."""
+    unfinished = path.with_name(f"{path.name}.part")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as copy:
+        for name in names:
+            target = Path(copy) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(REPOSITORY / name, target)
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--wheel-dir",
+            str(unfinished),
+            copy,
+            "pip",
+            *extra,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ClusterError(f"pip wheel: {done.stderr.strip()[-3000:]}")
+    unfinished.rename(path)
+
+
+def directory(extra: Sequence[str] = ()) -> Path:
+    """The runtime root as a directory, with further distributions where a test needs them."""
+    taken = wheels(extra)
+    path = base.images_cache() / f"runtime-{base.BASE.key}-{taken.name}"
+    with base.locked(path):
+        if not path.exists():
+            _install(path, taken, extra)
+    return path
+
+
+def _install(path: Path, taken: Path, extra: Sequence[str]) -> None:
+    unfinished = path.with_name(f"{path.name}.part")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    subprocess.run(["cp", "-a", "--reflink=auto", str(base.BASE.directory()), str(unfinished)], check=True)
+    subprocess.run(["cp", "-a", str(taken), str(unfinished / "tmp/wheels")], check=True)
+    command = ["chroot", str(unfinished), "sh", "-c", INSTALL, "sh", "kubectl-pacto", *extra]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ClusterError(f"pip install in the root: {done.stderr.strip()[-3000:]}")
+    shutil.rmtree(unfinished / "tmp/wheels")
+    unfinished.rename(path)
+
+
+def archive() -> Path:
+    """The runtime image: Debian's root, and above it what the wheels put under /usr/local."""
+    root = directory()
+    layer = root.with_name(f"{root.name}.layer.tar")
+    target = root.with_name(f"{root.name}.oci.tar")
+    with base.locked(layer):
+        if not layer.exists():
+            base.pack(root, layer, ["usr/local"])
+        if not target.exists():
+            layers = (base.BASE.layer(), oci.Layer.of(layer))
+            oci.write(target, [oci.Image(NAME, layers, entrypoint=("pacto",))])
+    return target

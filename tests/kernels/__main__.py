@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The command: python -m tests.kernels run --suite SUITE --root ROOT -- COMMAND..."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.cluster.layout import ClusterError
+from tests.kernels import debian, machine
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="python -m tests.kernels", description=__doc__)
+    commands = top.add_subparsers(dest="command", required=True)
+    fetch = commands.add_parser("fetch", help="fetch kernels into the cache")
+    fetch.add_argument("suites", nargs="*", default=list(debian.SUITES))
+    run = commands.add_parser("run", help="run a command under another kernel; its exit status is ours")
+    run.add_argument("--suite", required=True, choices=list(debian.SUITES))
+    run.add_argument("--root", type=Path, required=True, help="a directory with a user space")
+    run.add_argument(
+        "--add", action="append", default=[], metavar="SOURCE:TARGET", help="copy this into the root"
+    )
+    run.add_argument("--no-btf", action="store_true", help="a kernel without type information")
+    run.add_argument("--lockdown", default="", choices=["", "integrity", "confidentiality"])
+    run.add_argument("--memory", type=int, default=2048, help="MiB")
+    run.add_argument("--timeout", type=int, default=600, help="seconds")
+    run.add_argument("words", nargs="+", metavar="COMMAND")
+    return top
+
+
+def boot(arguments: argparse.Namespace) -> int:
+    """Run the command; its exit status."""
+    pairs = [word.partition(":") for word in arguments.add]
+    result = machine.run(
+        machine.Machine(
+            suite=arguments.suite,
+            root=arguments.root,
+            btf=not arguments.no_btf,
+            lockdown=arguments.lockdown,
+            memory_mib=arguments.memory,
+            timeout=arguments.timeout,
+            add={target or source: Path(source) for source, _, target in pairs},
+        ),
+        arguments.words,
+        echo=True,
+    )
+    return result.status
+
+
+def main() -> int:
+    """125 is our own failure, as with timeout(1) and containers: no command ran to its end."""
+    arguments = parser().parse_args()
+    try:
+        if arguments.command == "fetch":
+            for suite in arguments.suites:
+                print(debian.kernel(suite).directory)
+            return 0
+        return boot(arguments)
+    except ClusterError as error:
+        print(f"kernels: {error}", file=sys.stderr)
+        return 125
+
+
+if __name__ == "__main__":
+    sys.exit(main())

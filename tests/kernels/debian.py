@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""A Debian kernel and the few of its modules that tests need, fetched by apt and cached."""
+
+from __future__ import annotations
+
+import lzma
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.cluster.layout import ClusterError, cache
+from tests.images.base import locked, mirror
+
+SUITES: Final = {"bullseye": "5.10", "bookworm": "6.1", "trixie": "6.12"}
+KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
+META_PACKAGE: Final = "linux-image-cloud-amd64"
+# the disk, its file system with its checksum, and what tests make pod-like networks of
+MODULES: Final = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "veth", "dummy", "bridge")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What a boot needs: the image, and the modules in the order they are loaded."""
+
+    directory: Path
+
+    @property
+    def image(self) -> Path:
+        """The compressed kernel."""
+        return self.directory / "vmlinuz"
+
+    def modules(self) -> list[Path]:
+        """Each after those it depends on."""
+        return sorted(self.directory.glob("*.ko"))
+
+
+def kernel(suite: str) -> Kernel:
+    """The suite's kernel, fetched unless it is cached."""
+    if suite not in SUITES:
+        raise ClusterError(f"no kernel of {suite!r} here; of: {', '.join(SUITES)}")
+    path = cache() / "kernels" / suite
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path):
+        if not path.exists():
+            with tempfile.TemporaryDirectory() as work:
+                tree = _fetch(suite, Path(work))
+                unfinished = path.with_name(f"{suite}.part")
+                shutil.rmtree(unfinished, ignore_errors=True)
+                unfinished.mkdir()
+                _keep(tree, unfinished)
+                unfinished.rename(path)
+    return Kernel(path)
+
+
+def _run(*command: str, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ClusterError(f"{command[0]}: {done.stderr.strip()[-1000:]}")
+    return done.stdout
+
+
+def _fetch(suite: str, work: Path) -> Path:
+    """Download and unpack the package with an apt of our own, whose lists hold this suite alone."""
+    for name in ("lists/partial", "cache/archives/partial", "parts"):
+        (work / name).mkdir(parents=True)
+    (work / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
+    settings = {
+        "Dir::State::lists": work / "lists",
+        "Dir::Cache": work / "cache",
+        "Dir::Etc::sourcelist": work / "sources.list",
+        "Dir::Etc::sourceparts": work / "parts",
+        "APT::Sandbox::User": "root",
+        "Acquire::Languages": "none",
+    }
+    options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+    _run("apt-get", *options, "update", cwd=work)
+    # of this suite by name: a machine of a newer suite has newer versions installed
+    newest = _run("apt-cache", *options, "madison", META_PACKAGE, cwd=work).split("|")[1].strip()
+    described = _run("apt-cache", *options, "show", f"{META_PACKAGE}={newest}", cwd=work)
+    package = re.search(r"linux-image-\d[^ ,]*", described)
+    if package is None:
+        raise ClusterError(f"{META_PACKAGE} of {suite} depends on no kernel")
+    _run("apt-get", *options, "download", package[0], cwd=work)
+    (archive,) = work.glob("linux-image-*.deb")
+    _run("dpkg-deb", "-x", str(archive), "tree", cwd=work)
+    return work / "tree"
+
+
+def _keep(tree: Path, target: Path) -> None:
+    """The kernel and the wanted modules with their dependencies, uncompressed, numbered."""
+    (image,) = (tree / "boot").glob("vmlinuz-*")
+    shutil.copy(image, target / "vmlinuz")
+    files = [path for path in tree.rglob("*.ko*") if path.is_file()]
+    named = {path.name.partition(".ko")[0].replace("-", "_"): path for path in files}
+    builtin = {
+        Path(line).stem.replace("-", "_")
+        for listing in tree.rglob("modules.builtin")
+        for line in listing.read_text().split()
+    }
+    for number, (name, content) in enumerate(ordered(MODULES, named, builtin).items()):
+        (target / f"{number:02d}-{name}.ko").write_bytes(content)
+
+
+def read_module(path: Path) -> bytes:
+    """A module file's content, uncompressed."""
+    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+
+
+def ordered(wanted: Sequence[str], named: Mapping[str, Path], builtin: set[str]) -> dict[str, bytes]:
+    """The wanted modules and all they depend on, dependencies first; what is built in is left out."""
+    found: dict[str, bytes] = {}
+
+    def add(name: str) -> None:
+        if name in found or name in builtin:
+            return
+        if name not in named:
+            raise ClusterError(f"this kernel has no module {name}")
+        content = read_module(named[name])
+        depends = re.search(rb"\0depends=([^\0]*)\0", content)
+        for dependency in depends[1].decode().split(",") if depends else []:
+            if dependency:
+                add(dependency.replace("-", "_"))
+        found[name] = content
+
+    for name in wanted:
+        add(name)
+    return found
