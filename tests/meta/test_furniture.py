@@ -118,7 +118,9 @@ def test_every_marker_is_a_tier_with_a_folder() -> None:
 def test_every_decision_is_numbered_and_says_what_why_and_what_was_rejected() -> None:
     records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     numbers = [record.name[:3] for record in records]
-    assert numbers == [f"{i:03}" for i in range(len(records))]
+    # gaps are fine: who works in parallel takes a range of their own
+    assert numbers[0] == "000"
+    assert len(set(numbers)) == len(numbers)
     for record in records[1:]:
         text = record.read_text()
         assert re.fullmatch(r"\d{3}(-[a-z0-9]+)+\.md", record.name)
