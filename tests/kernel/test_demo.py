@@ -210,6 +210,24 @@ def test_a_demo_interrupted_while_it_starts_leaves_nothing(start: Callable[..., 
     run.assert_nothing_is_left()
 
 
+def test_the_next_demo_removes_what_one_left_that_was_killed_with_its_cleaner(
+    start: Callable[..., Run],
+) -> None:
+    run = start()
+    run.wait_for_line("its window runs")
+    run.look()
+    os.kill(run.pid_of("cleaner"), signal.SIGKILL)
+    run.process.kill()
+    run.process.communicate(timeout=PATIENCE)
+    until(lambda: not run.pids(), "the processes end with the one that started them")
+    again = start()
+    again.wait_for_line("pods running")
+    again.process.send_signal(signal.SIGINT)
+    again.process.communicate(timeout=PATIENCE)
+    run.assert_nothing_is_left()
+    again.assert_nothing_is_left()
+
+
 def test_a_second_signal_while_it_cleans_up_changes_nothing(start: Callable[..., Run]) -> None:
     run = start()
     run.wait_for_line("pods running")
@@ -259,7 +277,9 @@ def test_pods_are_named_by_a_v1_hierarchy_where_there_is_no_v2(tmp_path: Path) -
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cgroupMode: v1" in (tmp_path / "node.yaml").read_text()
-    assert not list(Path("/sys/fs/cgroup").glob("*/pacto-demo-*"))
+    (tree,) = re.findall(r"cgroups below (\S+)", done.stderr)
+    assert "/pids/" in tree
+    assert not Path(tree).exists()
 
 
 @pytest.mark.parametrize(

@@ -94,11 +94,16 @@ def remove(tree: Path) -> str:
             return ""
 
 
+def is_abandoned(path: Path) -> bool:
+    """Whether the demo that made this, by its name, is gone."""
+    owner = path.name.removeprefix(MARK).partition("-")[0]
+    return not Path("/proc", owner).exists()
+
+
 def sweep(root: str) -> None:
     """Remove what an earlier demo left that was killed together with its cleaner."""
     for tree in Path(root).glob(f"{MARK}*"):
-        owner = tree.name.removeprefix(MARK).partition("-")[0]
-        if not Path("/proc", owner).exists() and not _pids(tree):
+        if is_abandoned(tree) and not _pids(tree):
             remove(tree)
 
 

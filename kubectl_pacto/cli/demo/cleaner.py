@@ -8,6 +8,7 @@ Signals do not reach it: a terminal's Ctrl-C is for the demo.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -26,6 +27,15 @@ def clean(tree: str, directory: str) -> list[str]:
     if Path(directory).exists():
         shutil.rmtree(directory, onerror=lambda _, path, error: left.append(f"{path}: {error[1]}"))
     return [problem for problem in left if problem]
+
+
+def sweep(mount: str, directory: str) -> None:
+    """Remove what earlier demos left that were killed together with their cleaners."""
+    cgroups.sweep(mount)
+    for path in Path(directory).glob(f"{cgroups.MARK}*"):
+        # the folder of temporary files is everybody's: what another user made there is not ours
+        if path.lstat().st_uid == os.geteuid() and path.is_dir() and cgroups.is_abandoned(path):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -60,7 +60,7 @@ class Node:
         self._cleaner = _start("cleaner", str(self.tree), str(self.directory))
         _expect(self._cleaner, cleaner.READY, "start the process that cleans up")
         try:
-            cgroups.sweep(self._mount)
+            cleaner.sweep(self._mount, str(self.directory.parent))
             self.directory.mkdir(mode=0o700)
             (self.tree / "node").mkdir(parents=True)
         except OSError as error:

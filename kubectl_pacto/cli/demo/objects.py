@@ -59,7 +59,7 @@ class LivePod:
 
 @cache
 def _bundled(app: str) -> tuple[Raw, ...]:
-    text = resources.files(__package__).joinpath("objects", f"{app}.yaml").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath("manifests", f"{app}.yaml").read_text(encoding="utf-8")
     return tuple(yaml.load_all(text, yaml.SafeLoader))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_pacto.cli.demo import cgroups
+from kubectl_pacto.cli.demo import cgroups, cleaner
 
 HYBRID = """\
 tmpfs /sys/fs/cgroup tmpfs rw,mode=755 0 0
@@ -74,3 +74,15 @@ def test_only_trees_of_demos_that_are_gone_are_swept(tmp_path: Path) -> None:
         (tree / "inner").mkdir(parents=True)
     cgroups.sweep(str(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, alive.name]
+
+
+def test_folders_of_demos_that_are_gone_are_swept_with_what_is_in_them(tmp_path: Path) -> None:
+    gone = tmp_path / "pacto-demo-999999999-abc"
+    alive = tmp_path / f"pacto-demo-{os.getpid()}-abc"
+    for folder in (gone, alive):
+        folder.mkdir()
+        (folder / "node.json").touch()
+    (tmp_path / "pacto-demo-999999998-abc").symlink_to(alive)
+    cleaner.sweep(str(tmp_path / "absent"), str(tmp_path))
+    assert not gone.exists()
+    assert (alive / "node.json").exists()
