@@ -19,6 +19,7 @@ from kubectl_pacto.kube.retry import RETRIED, RetryPolicy, retry_after
 from kubectl_pacto.kube.transport import Response, Transport, TransportError
 
 JSON: Final = "application/json"
+APPLY: Final = "application/apply-patch+yaml"
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 # A PUT with a resource version and a DELETE may be sent again; a POST that was cut off may have worked.
 SAFE_TO_REPEAT: Final = frozenset({"GET", "PUT", "DELETE"})
@@ -73,14 +74,29 @@ class Client:
         """Create an object; raises ApiError, ApiConflict when it exists."""
         return self.request("POST", path, body)
 
+    def apply(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Apply on the server's side; the path names the manager. Raises ApiError, ApiConflict."""
+        return self.request("PATCH", path, body, content_type=APPLY)
+
+    def delete(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Delete an object; raises ApiError, ApiNotFound when there is none."""
+        return self.request("DELETE", path, body)
+
     def request(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, accept: str = JSON
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        accept: str = JSON,
+        content_type: str = JSON,
     ) -> dict[str, Any]:
         """One request, repeated where that is safe; the decoded answer. Raises ApiError."""
+        headers = {"Accept": accept} if body is None else {"Accept": accept, "Content-Type": content_type}
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         delays = self._retries.delays(self._waiting.chance)
         while True:
-            failure, wait = self._attempt(method, path, content, accept)
+            failure, wait = self._attempt(method, path, content, headers)
             if isinstance(failure, dict):
                 return failure
             delay = next(delays, None)
@@ -89,11 +105,11 @@ class Client:
             self._waiting.sleep(max(delay, wait))
 
     def _attempt(
-        self, method: str, path: str, content: bytes | None, accept: str
+        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]
     ) -> tuple[dict[str, Any] | ApiError, float | None]:
         """The answer, or the error and how long to wait at least; None: do not ask again."""
         try:
-            response = self._authorized(method, path, content, accept)
+            response = self._authorized(method, path, content, headers)
         except TransportError as error:
             unreachable = ApiUnreachable(method=method, path=path, problem=str(error))
             return unreachable, 0.0 if method in SAFE_TO_REPEAT else None
@@ -110,10 +126,12 @@ class Client:
         longest = self._retries.longest_delay
         return failure, retry_after(response.headers.get("retry-after"), longest) if again else None
 
-    def _authorized(self, method: str, path: str, content: bytes | None, accept: str) -> Response:
-        response = self._exchange(method, path, content, accept)
+    def _authorized(
+        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]
+    ) -> Response:
+        response = self._exchange(method, path, content, headers)
         if response.status == 401 and self._tokens is not None and self._renewed():
-            return self._exchange(method, path, content, accept)
+            return self._exchange(method, path, content, headers)
         return response
 
     def _renewed(self) -> bool:
@@ -122,10 +140,8 @@ class Client:
         except OSError:
             return False
 
-    def _exchange(self, method: str, path: str, content: bytes | None, accept: str) -> Response:
-        headers = {"Accept": accept, "User-Agent": self._agent}
-        if content is not None:
-            headers["Content-Type"] = JSON
+    def _exchange(self, method: str, path: str, content: bytes | None, own: Mapping[str, str]) -> Response:
+        headers = {**own, "User-Agent": self._agent}
         if self._tokens is not None:
             try:
                 headers["Authorization"] = f"Bearer {self._tokens.token()}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -69,12 +69,23 @@ class _NamedConnection(http.client.HTTPSConnection):
         self.sock = self._tls.wrap_socket(raw, server_hostname=self._name)
 
 
+def connection_to(server: Server, timeout: float) -> http.client.HTTPConnection:
+    """A connection that is not yet made; `timeout` bounds each step of it."""
+    if not server.tls:
+        return http.client.HTTPConnection(server.host, server.port, timeout=timeout)
+    return _NamedConnection(server, timeout)
+
+
+Opener = Callable[[], http.client.HTTPConnection]
+
+
 class HttpTransport:
     """HTTP/1.1 over one kept connection; not for several threads at once."""
 
-    def __init__(self, server: Server, timeout: float = TIMEOUT_SECONDS) -> None:
-        self._server = server
-        self._timeout = timeout
+    def __init__(
+        self, server: Server, timeout: float = TIMEOUT_SECONDS, *, connection: Opener | None = None
+    ) -> None:
+        self._open_connection = connection or (lambda: connection_to(server, timeout))
         self._connection: http.client.HTTPConnection | None = None
 
     def exchange(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Response:
@@ -99,7 +110,7 @@ class HttpTransport:
 
     def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Response:
         if self._connection is None:
-            self._connection = self._open()
+            self._connection = self._open_connection()
         self._connection.request(method, path, body=body, headers=dict(headers))
         answer = self._connection.getresponse()
         content = answer.read(LARGEST_ANSWER + 1)
@@ -109,12 +120,6 @@ class HttpTransport:
         if answer.will_close:
             self.close()
         return Response(answer.status, content, found)
-
-    def _open(self) -> http.client.HTTPConnection:
-        server = self._server
-        if not server.tls:
-            return http.client.HTTPConnection(server.host, server.port, timeout=self._timeout)
-        return _NamedConnection(server, self._timeout)
 
     def close(self) -> None:
         """Drop the connection; may be called twice."""
