@@ -8,6 +8,7 @@ Signals do not reach it: a terminal's Ctrl-C is for the demo.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -38,15 +39,21 @@ def sweep(mount: str, directory: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
+def _say(line: str) -> None:
+    # the demo may be dead already: that is what this process is for
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, f"{line}\n".encode())
+
+
 def main(arguments: Sequence[str]) -> int:
     """Wait, then clean; returns 1 and prints what is left if anything is."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    print(READY, flush=True)
+    _say(READY)
     sys.stdin.read()
     left = clean(*arguments)
     for problem in left:
-        print(problem, flush=True)
+        _say(problem)
     return 1 if left else 0
 
 
