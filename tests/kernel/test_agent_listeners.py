@@ -144,7 +144,7 @@ def test_a_listener_of_a_node_proxy_inside_a_pods_namespace_is_kept_out(
         proxy.run("listen('0.0.0.0', 15008); connect('127.0.0.1', 9)")
         pod.run("listen('0.0.0.0', 8080)")
         agent.await_ports(pod.uid, 8080)
-        until(lambda: agent.view.collection.foreign_events >= 2, "the foreign events counted")
+        until(lambda: agent.foreign >= 2, "the foreign events counted")
         assert agent.ports(pod.uid) == [8080]
         assert agent.known(pod.uid).peers == ()
         assert agent.known(pod.uid).complete

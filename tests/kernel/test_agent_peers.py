@@ -95,12 +95,12 @@ def test_a_container_that_crashes_at_once_still_tells_what_it_could_not_reach(
 def test_the_nodes_own_connections_are_nobodys(agent: Watched, host: Host, pod: Pod) -> None:
     node = host.process(host.group("system.slice/kubelet.service"))
     number = node.number("port(serve('127.0.0.1', 0))")
-    before = agent.view.collection
+    before = agent.foreign
     node.run(f"connect_many('127.0.0.1', {number}, 20)")
     pod.run("connect('127.0.0.1', 9)")
     until(lambda: agent.peer(pod.uid, "127.0.0.1", 9).failed == 1, "a later event")
     assert all(peer.port != number for one in agent.view.pods for peer in one.peers)
-    assert agent.view.collection.foreign_events == before.foreign_events
+    assert agent.foreign == before
 
 
 def test_sockets_that_no_process_and_no_cgroup_of_this_node_names_are_counted_apart(
@@ -112,12 +112,9 @@ def test_sockets_that_no_process_and_no_cgroup_of_this_node_names_are_counted_ap
     stranger.run(f"join({str(host.root)!r}); enter_netns({host.process().pid})")
     group.rmdir()
     with watching(options(mapper=mapper)) as agent:
-        before = agent.view.collection.unattributed_events
+        before = agent.unattributed
         stranger.run("[one.connect_ex(('127.0.0.1', 9)) for one in made]")
-        until(
-            lambda: agent.view.collection.unattributed_events >= before + 5,
-            "five events that nothing names",
-        )
+        until(lambda: agent.unattributed >= before + 5, "five events that nothing names")
         assert agent.known(pod.uid).complete
 
 

@@ -82,6 +82,16 @@ class Watched:
         peers = found.peers if found else ()
         return next((one for one in peers if (one.address, one.port) == (address, port)), Peer(address, port))
 
+    @property
+    def unattributed(self) -> int:
+        """Events that nothing names, now: in the view such counters only ride along with a change."""
+        return self._agent._attribution.unattributed
+
+    @property
+    def foreign(self) -> int:
+        """Foreign events, now."""
+        return self._agent._view.foreign_events
+
     def lose(self, events: int) -> None:
         """Count events as the kernel's skipped runs are counted."""
         tracer = self._agent._tracer
