@@ -33,6 +33,7 @@ def flags(version: str) -> list[str]:
     stamps = {"gitVersion": f"v{version}", "gitMajor": "1", "gitMinor": minor}
     linker = " ".join(["-s", "-w", *(f"-X {STAMP}.{key}={value}" for key, value in stamps.items())])
     return [
+        f"-tags=kubernetes_1_{minor}",
         "-mod=readonly",
         "-buildvcs=false",
         "-trimpath",
@@ -66,7 +67,7 @@ def key(version: str) -> str:
     names = [*flags(version)[:-1], go("env", "GOVERSION"), go("env", "GOARCH")]
     digest.update("\0".join(names).encode())
     path = mod_file(version)
-    for source in (MODULE / "main.go", path, path.with_suffix(".sum")):
+    for source in (*sorted(MODULE.glob("*.go")), path, path.with_suffix(".sum")):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,21 +121,30 @@ def run(machine: Machine, command: Sequence[str], *, echo: bool = False) -> Resu
 
 
 def watch(command: Sequence[str], timeout: int, echo: bool) -> str:
-    """The emulator's second console until it powers off or its time is over."""
+    """The emulator's second console until it powers off or its time is over.
+
+    It never outlives this program: the kernel kills it when its parent ends, however that ends.
+    """
     output = []
     with subprocess.Popen(
-        ["timeout", "--kill-after=5", str(timeout), *command],
+        ["setpriv", "--pdeathsig", "KILL", *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
         errors="replace",
     ) as emulator:
         assert emulator.stdout is not None
-        for line in emulator.stdout:
-            output.append(line)
-            if echo:
-                sys.stdout.write(line)
-                sys.stdout.flush()
+        timer = threading.Timer(timeout, emulator.kill)
+        timer.start()
+        try:
+            for line in emulator.stdout:
+                output.append(line)
+                if echo:
+                    sys.stdout.write(line)
+                    sys.stdout.flush()
+        finally:
+            timer.cancel()
+            emulator.kill()
     return "".join(output)
 
 
