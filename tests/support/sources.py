@@ -51,6 +51,8 @@ def _python_function(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -
     arguments = [one.arg for one in [*node.args.posonlyargs, *node.args.args]]
     bound = bool(owner) and arguments[:1] in (["self"], ["cls"])
     lines = (node.end_lineno or node.lineno) - first.lineno + 1
+    # a class made in a function is measured by its own methods
+    lines -= sum((one.end_lineno or 0) - one.lineno for one in node.body if isinstance(one, ast.ClassDef))
     return Function(f"{owner}{node.name}", node.lineno, lines, len(arguments) - bound)
 
 
