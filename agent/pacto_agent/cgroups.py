@@ -62,7 +62,7 @@ def _uid_of_segment(segment: str, parent: str) -> str:
     if parent in _PARENTS:
         return found[1]
     # relative to a private cgroup namespace no kubepods parent shows; then a word is no UID
-    return found[1] if any(character.isdigit() for character in found[1]) else ""
+    return found[1] if parent == ".." and any(character.isdigit() for character in found[1]) else ""
 
 
 def pod_of_process(text: bytes, own_uid: str = "") -> ProcessPod:
