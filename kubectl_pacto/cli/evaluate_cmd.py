@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 
 import click
 
@@ -11,11 +13,12 @@ from kubectl_pacto.cli.options import Duration, FailOn, InstantType, trips
 from kubectl_pacto.cli.render import Result, render
 from kubectl_pacto.collect.objects import Objects, read_objects, read_probes
 from kubectl_pacto.conformance.check import check
-from kubectl_pacto.conformance.source import load_offline, publish_new
+from kubectl_pacto.conformance.source import Loaded, load_offline, publish_new
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.model.bounds import STABILIZATION_SECONDS
 from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.node import AGENT_NAMESPACE
+from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import KernelOptions, Options
 
 GATE_TRIPPED = 3
@@ -58,6 +61,9 @@ GATE_TRIPPED = 3
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
 )
+@click.option(
+    "--pull", is_flag=True, help="Fetch contracts that are only in a registry (without credentials)."
+)
 @click.option("--evidence", "with_evidence", is_flag=True, help="Print what was observed, too.")
 @click.option(
     "--fail-on",
@@ -78,6 +84,7 @@ def evaluate(  # noqa: PLR0913 -- one for each option
     kernel_evidence: str,
     agent_namespace: str,
     form: str,
+    pull: bool,
     with_evidence: bool,
     fail_on: str,
 ) -> int:
@@ -97,21 +104,35 @@ def evaluate(  # noqa: PLR0913 -- one for each option
         namespace=agent_namespace,
     )
     options = Options(window=window, kernel=kernel)
-    results = evaluate_all(cluster, at=time.time() if at is None else at, options=options)
+    results = evaluate_all(
+        cluster,
+        at=time.time() if at is None else at,
+        options=options,
+        loader=_puller() if pull else load_offline,
+    )
     click.echo(render(results, form, with_evidence=with_evidence), nl=False)
     gate = FailOn(fail_on)
     verdicts = ((result.checked.contract_status, result.checked.summary) for result in results)
     return GATE_TRIPPED if trips(gate, verdicts) else 0
 
 
-def evaluate_all(cluster: Cluster, *, at: float, options: Options) -> list[Result]:
+def _puller() -> Callable[[Pacto], Loaded]:
+    from kubectl_pacto.conformance.fetch import INSECURE_VARIABLE, contract_loader, load
+
+    contracts = contract_loader(os.environ.get(INSECURE_VARIABLE, ""))
+    return lambda pacto: load(pacto, contracts)
+
+
+def evaluate_all(
+    cluster: Cluster, *, at: float, options: Options, loader: Callable[[Pacto], Loaded] = load_offline
+) -> list[Result]:
     """Check every Pacto of a cluster at one moment, in the order of namespace and name."""
     cluster = publish_new(cluster)
     return [
         Result(
             pacto.namespace,
             pacto.name,
-            check(pacto, cluster, load_offline(pacto), at=at, options=options),
+            check(pacto, cluster, loader(pacto), at=at, options=options),
         )
         for pacto in sorted(cluster.pactos, key=lambda item: (item.namespace, item.name))
     ]

@@ -44,6 +44,19 @@ def load_offline(pacto: Pacto) -> Loaded:
     return Loaded(Validated(None), unavailable=why)
 
 
+def loaded_bundle(pacto: Pacto, text: str, resolved_ref: str, files: Mapping[str, bytes]) -> Loaded:
+    """The contract of a bundle that was fetched."""
+    validated = validate(text, overrides=pacto.overrides, files=files)
+    return Loaded(validated, resolved_ref=resolved_ref, files=files)
+
+
+def load_failed(why: str, *, is_unavailable: bool) -> Loaded:
+    """What a fetch that failed leaves: an unknown contract if it may pass, else an invalid one."""
+    if is_unavailable:
+        return Loaded(Validated(None), unavailable=why)
+    return Loaded(Validated(None, (Issue("", "spec.contractRef.oci", why),)))
+
+
 def resolution_policy(pacto: Pacto) -> str:
     """How the OCI ref of a Pacto picks a version; empty for an inline contract."""
     if pacto.inline or not pacto.oci:
