@@ -198,7 +198,7 @@ def test_a_reused_namespace_is_the_living_pods() -> None:
 
 
 def test_a_namespace_is_steady_while_its_oldest_process_lives() -> None:
-    maps = []
+    maps: list[PodMap] = []
     for started in (100, 100, 200):
         node = Node()
         node.pod("a", 20, 10, started=started)
