@@ -35,6 +35,9 @@ from kubectl_pacto.yamltext import YamlError, load_all
 
 STDIN: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".json")
+# {kind: Unread, unread: [{kind, namespace, name, reason}]}: an empty name stands for a whole kind of a
+# namespace, an empty namespace for all of it. A bundle carries one, for Secrets if for nothing else.
+UNREAD: Final = "Unread"
 _MAX_LIST_DEPTH: Final = 4
 
 # (group, kind) -> the field of Cluster that holds it, and its decoder; the version is not looked at
@@ -69,6 +72,7 @@ class Objects:
     def __init__(self) -> None:
         self.found: dict[str, dict[tuple[str, ...], Any]] = {}
         self.skipped: Counter[str] = Counter()
+        self.failures: dict[tuple[str, str, str], str] = {}
 
     def add(self, raw: object, file: str = "", place: str = "") -> None:
         """Decode one object, or each of a List. Raises InputError."""
@@ -81,6 +85,9 @@ class Objects:
     def _add_one(self, top: Fields) -> None:
         kind, group = top.text("kind"), _group(top.text("apiVersion"))
         entry = _KINDS.get((group, kind))
+        if (group, kind) == (GROUP, UNREAD):
+            self._add_unread(top)
+            return
         if entry is None:
             self.skipped[f"{kind}.{group}" if group else kind] += 1
             return
@@ -89,10 +96,16 @@ class Objects:
         key = (kind, getattr(item, "namespace", ""), item.name)
         self.found.setdefault(field, {})[key] = item
 
+    def _add_unread(self, top: Fields) -> None:
+        """Note what whoever wrote the input did not read: it is then not known, rather than not there."""
+        for item in top.children("unread"):
+            key = (item.required_text("kind"), item.text("namespace"), item.text("name"))
+            self.failures[key] = item.text("reason") or "not part of the input"
+
     def cluster(self, probes: Probes | None = None) -> Cluster:
         """Everything added so far."""
         fields: dict[str, Any] = {field: tuple(items.values()) for field, items in self.found.items()}
-        return Cluster(**fields, probes=probes or Probes())
+        return Cluster(**fields, probes=probes or Probes(), failures=dict(self.failures))
 
 
 def _group(api_version: str) -> str:

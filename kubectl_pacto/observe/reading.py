@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kubectl_pacto.model.evidence import Collector, Outcome
+from kubectl_pacto.model.instant import format_instant
 
 
 class Answer(StrEnum):
@@ -78,9 +79,8 @@ def settle(reading: Reading, *, prior: float | None, at: float, window: float) -
     # The first look at a negative never confirms it, however short the window is.
     if start == prior and at - start >= window and is_vouched:
         return Settled(Outcome.OBSERVED, False, reading.why, reading.collector, start)
-    waiting = (
-        f"{reading.why}; this must stand for {window:g} s and has stood for {at - start:g} s"
-        if at - start < window
-        else f"{reading.why}; no heartbeat since this began"
-    )
+    # since when, not for how long: a status that differs only in a time is not written again
+    waiting = f"{reading.why}; so since {format_instant(start)}, which must last {window:g} s"
+    if at - start >= window:
+        waiting = f"{reading.why}; no heartbeat since this began at {format_instant(start)}"
     return Settled(Outcome.INSUFFICIENT, False, waiting, reading.collector, start)

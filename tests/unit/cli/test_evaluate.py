@@ -144,6 +144,26 @@ def test_unknown_kinds_are_skipped_with_a_count(bundle: Path, capsys: pytest.Cap
     )
 
 
+def test_what_was_not_read_is_not_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {
+        "contract": {"configurations": [{"name": "app", "required": True, "schema": "app.json"}]},
+        "target": {"configBindings": [{"configuration": "app", "kind": "Secret", "name": "conf"}]},
+        "windows": {"configuration/app": 300},
+    }
+    unread = {
+        "apiVersion": "pacto.trianalab.io/v1alpha1",
+        "kind": "Unread",
+        "metadata": {"name": "bundle"},
+        "unread": [{"kind": "Secret", "reason": "never part of a bundle"}],
+    }
+    path = tmp_path / "bundle.yaml"
+    path.write_text(yaml.safe_dump_all(objects(row)))
+    assert evaluate("-f", path, *CLOCK) == 3
+    path.write_text(yaml.safe_dump_all([*objects(row), unread]))
+    assert evaluate("-f", path, *CLOCK) == 0
+    assert "cannot read Secret conf: never part of a bundle" in " ".join(capsys.readouterr().out.split())
+
+
 def test_times_without_quotes_are_text(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quoted = bundle.read_text()
     bundle.write_text(re.sub(r"'(\d{4}-\d\d-\d\dT[^']*)'", r"\1", quoted))
