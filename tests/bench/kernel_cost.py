@@ -11,62 +11,22 @@ from __future__ import annotations
 import ctypes
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pacto_agent.tracer import Tracer, open_tracer
+from tests.support.load import Run, load_program, run_load
 
 ROUNDS: Final = 6
 CONNECTIONS: Final = 40_000
 GOAL_NS: Final = 1000
 SYS_BPF: Final = 321
 BPF_ENABLE_STATS: Final = 32
-CLONE_NEWNET: Final = 0x40000000
 
 _libc = ctypes.CDLL(None, use_errno=True)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of the load: microseconds per connection."""
-
-    cpu_us: float
-    wall_us: float
-
-
-def build(directory: Path) -> Path:
-    """Compile the load."""
-    program = directory / "connections"
-    source = Path(__file__).with_name("connections.c")
-    subprocess.run(["cc", "-O2", "-pthread", "-o", program, source], check=True)
-    return program
-
-
-def in_new_network() -> None:
-    """Move this process into a namespace of its own, with its loopback up."""
-    if _libc.unshare(CLONE_NEWNET):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-
-
-def load(program: Path, kind: str) -> Run:
-    """Run the load once."""
-    done = subprocess.run(
-        [program, str(CONNECTIONS), kind],
-        capture_output=True,
-        text=True,
-        check=True,
-        preexec_fn=in_new_network,
-    )
-    cpu, wall, _ = done.stdout.split()
-    return Run(float(cpu) * 1e6 / CONNECTIONS, float(wall) * 1e6 / CONNECTIONS)
 
 
 @contextmanager
@@ -111,19 +71,19 @@ def compare(program: Path, kind: str) -> None:
     """Print the ratios of one kind of connection."""
     without: list[Run] = []
     attached: list[Run] = []
-    load(program, kind)
+    run_load(program, CONNECTIONS, kind)
     for number in range(ROUNDS):
         for with_program in (False, True) if number % 2 else (True, False):
             if with_program:
                 with tracing():
-                    attached.append(load(program, kind))
+                    attached.append(run_load(program, CONNECTIONS, kind))
             else:
-                without.append(load(program, kind))
+                without.append(run_load(program, CONNECTIONS, kind))
     pairs = list(zip(attached, without, strict=True))
     rate = statistics.median(b.wall_us / a.wall_us for a, b in pairs)
     cpu = statistics.median(a.cpu_us - b.cpu_us for a, b in pairs)
     with kernel_statistics(), tracing() as tracer:
-        load(program, kind)
+        run_load(program, CONNECTIONS, kind)
         tracer.drain()
         nanoseconds, runs = program_time()
         lost = sum(tracer.lost())
@@ -143,8 +103,7 @@ def compare(program: Path, kind: str) -> None:
 
 def main() -> int:
     """Run and print; returns 0."""
-    with tempfile.TemporaryDirectory() as directory:
-        program = build(Path(directory))
+    with load_program() as program:
         print(f"{ROUNDS} pairs of {CONNECTIONS} connections; {os.uname().release}, {os.cpu_count()} CPUs")
         for kind in ("normal", "refused"):
             compare(program, kind)

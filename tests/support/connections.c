@@ -3,7 +3,7 @@
  * Short TCP connections on loopback as fast as one client can make them: the load of the kernel
  * cost benchmark. Prints the seconds of CPU and of wall time that COUNT connections took.
  *
- *   connections COUNT normal|refused
+ *   connections COUNT normal|refused [RATE]     RATE a second at most
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -47,10 +47,11 @@ int main(int argc, char **argv)
 	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	double cpu, wall;
 	pthread_t server;
-	int count, refused, failed = 0;
+	int count, rate, refused, failed = 0;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
+	rate = argc == 4 ? atoi(argv[3]) : 0;
 	count = atoi(argv[1]);
 	refused = !strcmp(argv[2], "refused");
 	listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -66,6 +67,10 @@ int main(int argc, char **argv)
 	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	wall = seconds(CLOCK_MONOTONIC);
 	for (int i = 0; i < count; i++) {
+		/* in slices of a hundredth: a sleep for each would cost more than what is measured */
+		while (rate && i % (rate / 100 + 1) == 0 &&
+		       seconds(CLOCK_MONOTONIC) - wall < (double)i / rate)
+			usleep(1000);
 		int one = socket(AF_INET, SOCK_STREAM, 0);
 
 		if (connect(one, (struct sockaddr *)&address, sizeof(address)))
