@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 from dataclasses import dataclass
 from typing import Final
@@ -42,12 +43,12 @@ def read_facts() -> Facts:
     """The facts of this process on this kernel."""
     status = _status()
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    release = os.uname().release.split("-")[0].split(".")
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
     return Facts(
         capabilities=int(status.get("CapEff", "0"), 16),
         seccomp=status.get("Seccomp", "0") != "0",
         memlock=soft,
-        kernel=(int(release[0]), int(release[1])),
+        kernel=(int(release[1]), int(release[2])) if release else (0, 0),
         lockdown=lockdown_mode(),
     )
 

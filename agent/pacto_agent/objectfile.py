@@ -87,7 +87,6 @@ def inspect_object(
 
     Raises ObjectRejected naming what does not fit.
     """
-    from elftools.common.exceptions import ELFError  # type: ignore[import-untyped,unused-ignore]
     from elftools.elf.elffile import ELFFile  # type: ignore[import-untyped,unused-ignore]
 
     path = path or shape.name
@@ -96,8 +95,11 @@ def inspect_object(
         if elf["e_machine"] != "EM_BPF":
             raise ObjectRejected(path=path, problem=f"its machine is {elf['e_machine']}, not BPF")
         found = _read(elf, image, path)
-    except (ELFError, struct.error, IndexError, ValueError, UnicodeDecodeError) as error:
-        raise ObjectRejected(path=path, problem=f"it cannot be parsed: {error}") from error
+    except ObjectRejected:
+        raise
+    except Exception as error:  # damaged bytes: the library has many ways to say so
+        words = f"{type(error).__name__}: {error}"
+        raise ObjectRejected(path=path, problem=f"it cannot be parsed: {words}") from error
     _check(found, shape, path, sizes or {})
     return found
 
