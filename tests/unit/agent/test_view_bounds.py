@@ -125,9 +125,10 @@ def test_the_nodes_bound_of_peers_takes_from_the_largest_pods() -> None:
 def test_a_node_at_the_bound_of_pods_is_whole_and_one_past_it_says_so() -> None:
     view = View()
     view.set_map(pod_map(many_pods(bounds.PODS_PER_NODE)))
-    assert not view.pod_limit_exceeded
+    exceeded = [view.pod_limit_exceeded]
     view.set_map(pod_map(many_pods(bounds.PODS_PER_NODE + 1)))
-    assert view.pod_limit_exceeded
+    exceeded.append(view.pod_limit_exceeded)
+    assert exceeded == [False, True]
     assert len(view.snapshot(NOW)) == bounds.PODS_PER_NODE
 
 

@@ -17,6 +17,7 @@ from pacto_agent.flows import ListenEvent, Sockets
 from pacto_agent.podmap import PodMap
 from pacto_agent.view import View
 from tests.unit.agent.made import (
+    CGROUP,
     NOW,
     OUTSIDE,
     listen,
@@ -42,14 +43,14 @@ class Kernel:
 
     def toggle(self, inode: int) -> None:
         """Listen, or stop."""
-        cgroup = {"cgroup": OUTSIDE} if inode == FOREIGN else {}
+        cgroup = OUTSIDE if inode == FOREIGN else CGROUP
         if inode in self.open:
             del self.open[inode]
-            self.ring.append(unlisten(inode, **cgroup))
+            self.ring.append(unlisten(inode, cgroup=cgroup))
         else:
             self._port += 1
             self.open[inode] = self._port
-            self.ring.append(listen(inode, self._port, **cgroup))
+            self.ring.append(listen(inode, self._port, cgroup=cgroup))
 
     def scan(self) -> Sockets:
         """The namespace's own list, which does not say who made a socket."""
@@ -89,6 +90,8 @@ class Agent:
                 self.collect()
                 self.view.end_resync({"a": self._read}, NOW)
                 self._attribution.retry(NOW)
+            case _:
+                raise ValueError(name)
 
 
 def merges(operations: int, steps: int) -> Iterator[tuple[bool, ...]]:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Events that nothing names yet: looked up once more with the next map, then counted apart."""
+
+from __future__ import annotations
+
+from pacto_agent.attribution import WAITING_EVENTS, Attribution
+from pacto_agent.podmap import PodMap
+from pacto_agent.view import View
+from tests.unit.agent.made import NOW, listen, mapped_view, one_pod_map, pod_of, ports, sums, unlisten
+
+STRANGE = 555
+
+
+def unmapped() -> tuple[View, Attribution]:
+    """A view whose map knows nothing yet."""
+    view = mapped_view(PodMap())
+    return view, Attribution(view)
+
+
+def remap(view: View, attribution: Attribution) -> None:
+    """The next map, that knows pod a."""
+    view.set_map(one_pod_map())
+    attribution.retry(NOW)
+
+
+def test_events_of_a_new_pod_wait_for_its_map() -> None:
+    view, attribution = unmapped()
+    attribution.listens([listen(1, 80)])
+    attribution.connections([sums(succeeded=2)], NOW)
+    assert attribution.waiting
+    remap(view, attribution)
+    assert ports(view) == [80]
+    assert pod_of(view).peers[0].succeeded == 2
+    assert attribution.unattributed == 0
+    assert not attribution.waiting
+
+
+def test_a_listener_that_ended_while_it_waited_is_not_brought_back() -> None:
+    view, attribution = unmapped()
+    attribution.listens([listen(1, 80), listen(2, 81), unlisten(1)])
+    remap(view, attribution)
+    assert ports(view) == [81]
+
+
+def test_the_last_event_of_a_socket_is_its_state() -> None:
+    view, attribution = unmapped()
+    attribution.listens([listen(1, 80), unlisten(1), listen(1, 82)])
+    remap(view, attribution)
+    assert ports(view) == [82]
+
+
+def test_an_end_that_nothing_names_is_nobodys_and_not_counted() -> None:
+    _, attribution = unmapped()
+    attribution.listens([unlisten(1)])
+    assert not attribution.waiting
+    assert attribution.unattributed == 0
+
+
+def test_what_the_next_map_does_not_know_is_counted_once_per_event() -> None:
+    view, attribution = unmapped()
+    attribution.listens([listen(1, cgroup=STRANGE, netns=STRANGE)])
+    attribution.connections([sums(succeeded=2, failed=3, aborted=4, cgroup=STRANGE, netns=STRANGE)], NOW)
+    assert attribution.unattributed == 0, "not before it was looked up again"
+    remap(view, attribution)
+    assert attribution.unattributed == 10
+
+
+def test_a_stranger_is_not_waited_for_again() -> None:
+    view, attribution = unmapped()
+    attribution.connections([sums(succeeded=1, cgroup=STRANGE, netns=STRANGE)], NOW)
+    remap(view, attribution)
+    attribution.connections([sums(succeeded=1, cgroup=STRANGE, netns=STRANGE)], NOW)
+    attribution.listens([listen(1, cgroup=STRANGE, netns=STRANGE)])
+    assert not attribution.waiting, "another node's traffic must not make this one resync without end"
+    assert attribution.unattributed == 3
+
+
+def test_a_stranger_that_a_later_map_knows_is_named() -> None:
+    view, attribution = unmapped()
+    attribution.connections([sums(succeeded=1)], NOW)
+    attribution.retry(NOW)
+    assert attribution.unattributed == 1
+    remap(view, attribution)
+    attribution.connections([sums(succeeded=1)], NOW)
+    assert pod_of(view).peers[0].succeeded == 1
+
+
+def test_events_that_wait_are_bounded() -> None:
+    _, attribution = unmapped()
+    attribution.connections([sums(port=1, succeeded=1)] * (WAITING_EVENTS + 5), NOW)
+    attribution.listens(listen(inode) for inode in range(1, WAITING_EVENTS + 8))
+    assert attribution.unattributed == 12
+
+
+def test_another_pods_event_in_a_reused_namespace_waits_and_is_never_the_old_pods() -> None:
+    view = mapped_view()
+    attribution = Attribution(view)
+    attribution.listens([listen(1, 80, cgroup=STRANGE)])
+    attribution.connections([sums(succeeded=1, cgroup=STRANGE)], NOW)
+    assert attribution.waiting
+    assert (ports(view), pod_of(view).peers) == ([], ())
+    view.set_map(PodMap())
+    attribution.retry(NOW)
+    assert attribution.unattributed == 2
