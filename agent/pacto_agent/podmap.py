@@ -197,11 +197,13 @@ class PodMapBuilder:
         )
 
     def _node_netns(self) -> int:
-        """The namespace of the processes outside every pod whose children are a pod's: the shims."""
+        """The namespace of the runtime's shims: outside every pod, or a monitor's, with a pod's children."""
         votes: Counter[int] = Counter()
         for process in self._processes.values():
             parent = self._processes.get(process.parent)
-            if process.pod.uid and not process.pod.helper and parent and not parent.pod.uid:
+            if parent is None or not process.pod.uid or process.pod.helper:
+                continue
+            if parent.pod.helper or not parent.pod.uid:
                 votes[parent.netns] += 1
         return min(votes, key=lambda netns: (-votes[netns], netns)) if votes else 0
 
