@@ -54,6 +54,11 @@ bench: bootstrap ## figures of this machine, beside a ratio of the same run (roo
 	@for one in tests/bench/[a-z]*.py; do \
 		$(SUDO) $(BIN)/python -m tests.bench.$$(basename $$one .py) || exit; done
 
+.PHONY: fuzz
+fuzz: bootstrap ## coverage-guided fuzzing of every parser (SECONDS=60 each; clang and its runtime)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python -m tests.fuzz $(SECONDS)
+
 .PHONY: lint
 lint: bootstrap ## ruff, cython-lint, clang-format, import contracts
 	$(TOX) -e lint
