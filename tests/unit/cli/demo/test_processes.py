@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -67,8 +68,17 @@ def test_a_task_survives_its_argument() -> None:
 def test_a_served_port_answers_a_call() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        threading.Thread(target=pod.serve, args=(listener,), daemon=True).start()
+
+        def serve_until_shut() -> None:
+            with contextlib.suppress(OSError):
+                pod.serve(listener)
+
+        server = threading.Thread(target=serve_until_shut, daemon=True)
+        server.start()
         assert pod.call("127.0.0.1", port)
+        listener.shutdown(socket.SHUT_RDWR)  # ends accept(): the thread must not outlive its socket
+        server.join(5)
+        assert not server.is_alive()
 
 
 def test_a_refused_call_is_no_error() -> None:
