@@ -79,6 +79,10 @@ class Client:
         """Apply on the server's side; the path names the manager. Raises ApiError, ApiConflict."""
         return self.request("PATCH", path, body, content_type=APPLY)
 
+    def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Merge into an object; raises ApiError, ApiConflict when the body names a version not the last."""
+        return self.request("PATCH", path, body, content_type=MERGE_PATCH)
+
     def delete(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Delete an object; raises ApiError, ApiNotFound when there is none."""
         return self.request("DELETE", path, body)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""The cluster as reflectors keep it, frozen into one Cluster that many checks share.
+
+A generation is built when something changed, and the less often the more it costs: checks of ten
+thousand Pactos share few. What is read for one check alone (node objects, bound ConfigMaps and
+Secrets, probes) is added to a generation late, and never changed by anybody else.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from kubectl_pacto.collect.live_kinds import LIVE_KINDS, Known, LiveKind
+from kubectl_pacto.collect.live_nodes import NodeRecord
+from kubectl_pacto.kube.reflector import Broken, Key
+from kubectl_pacto.model.cluster import Cluster
+from kubectl_pacto.model.kube import ConfigMap, Lease, Secret
+from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
+from kubectl_pacto.model.probe import Probes
+
+T = TypeVar("T")
+LONGEST_AGE: Final = 10.0
+COST_SHARE: Final = 10.0
+
+
+class Table(Generic[T]):
+    """The objects of one kind; `changed` hears of each with what was before."""
+
+    def __init__(self, changed: Callable[[Key, T | None, T | None], None] | None = None) -> None:
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._items: dict[Key, T] = {}
+        self._broken: dict[Key, str] = {}
+        self.changes = 0
+
+    def replace(self, items: Mapping[Key, T | Broken]) -> None:
+        """After a list."""
+        good = {key: item for key, item in items.items() if not isinstance(item, Broken)}
+        with self._lock:
+            before, self._items = self._items, good
+            self._broken = {key: item.why for key, item in items.items() if isinstance(item, Broken)}
+            self.changes += 1
+        for key in before.keys() - good.keys():
+            self._tell(key, before[key], None)
+        for key, item in good.items():
+            if before.get(key) != item:
+                self._tell(key, before.get(key), item)
+
+    def put(self, key: Key, item: T | Broken) -> None:
+        """An object that is new or has changed."""
+        with self._lock:
+            before = self._items.get(key)
+            if isinstance(item, Broken):
+                self._items.pop(key, None)
+                self._broken[key] = item.why
+            else:
+                self._items[key] = item
+                self._broken.pop(key, None)
+            self.changes += 1
+        self._tell(key, before, None if isinstance(item, Broken) else item)
+
+    def drop(self, key: Key) -> None:
+        """An object that is gone."""
+        with self._lock:
+            before = self._items.pop(key, None)
+            self._broken.pop(key, None)
+            self.changes += 1
+        self._tell(key, before, None)
+
+    def _tell(self, key: Key, before: T | None, after: T | None) -> None:
+        if self._changed is not None and before != after:
+            self._changed(key, before, after)
+
+    def get(self, key: Key) -> T | None:
+        """One object."""
+        return self._items.get(key)
+
+    def contents(self) -> tuple[tuple[T, ...], dict[Key, str]]:
+        """All objects, and why others are broken."""
+        with self._lock:
+            return tuple(self._items.values()), dict(self._broken)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+@dataclass(frozen=True, eq=False)
+class LiveCluster(Cluster):
+    """One generation. `built_at` by the monotonic clock; the rest is what checks add late."""
+
+    built_at: float = 0.0
+    late_nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
+    lease_of: Callable[[str], Lease | None] = lambda _: None
+    late_config_maps: dict[Key, ConfigMap] = field(default_factory=dict)
+    late_secrets: dict[Key, Secret] = field(default_factory=dict)
+    late_failures: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+    def node(self, agent_namespace: str, name: str) -> NodeRuntimeObservation | None:
+        """The node object of this name, as it was last read."""
+        record = self.late_nodes.get(name)
+        found = record.node if record is not None else None
+        return found if found is not None and found.namespace == agent_namespace else None
+
+    def view(self, agent_namespace: str, node: str, uid: str) -> PodView | None:
+        """What a node's object says of one pod."""
+        record = self.late_nodes.get(node)
+        if not uid or record is None or self.node(agent_namespace, node) is None:
+            return None
+        return record.views.get(uid)
+
+    def lease(self, namespace: str, name: str) -> Lease | None:
+        """A node's Lease."""
+        found = self.lease_of(name)
+        return found if found is not None and found.namespace == namespace else None
+
+    def config_map(self, namespace: str, name: str) -> Any:
+        """A bound ConfigMap."""
+        return self.failure("ConfigMap", namespace, name) or self.late_config_maps.get((namespace, name))
+
+    def secret(self, namespace: str, name: str) -> Any:
+        """Whether a bound Secret exists."""
+        return self.failure("Secret", namespace, name) or self.late_secrets.get((namespace, name))
+
+
+class Live:
+    """The tables of all kinds, and the newest generation of them."""
+
+    def __init__(
+        self,
+        *,
+        changed: Callable[[LiveKind, Key, Any, Any], None],
+        trouble: Callable[[LiveKind], str],
+        lease_of: Callable[[str], Lease | None],
+        nodes: Mapping[str, NodeRecord],
+        probing: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.tables: dict[str, Table[Any]] = {
+            kind.kind: Table(
+                lambda key, before, after, kind=kind: changed(kind, key, before, after)  # type: ignore[misc]
+            )
+            for kind in LIVE_KINDS
+        }
+        self._trouble = trouble
+        self._lease_of = lease_of
+        self._nodes = nodes
+        self._probing = probing
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._newest: LiveCluster | None = None
+        self._state: tuple[Any, ...] = ()
+        self.cost = 0.0
+
+    @property
+    def pactos(self) -> Table[Known]:
+        """The Pactos, each with its identity."""
+        return self.tables["Pacto"]
+
+    def generation(self, due: float = 0.0) -> LiveCluster:
+        """A Cluster that holds what had arrived by `due`, as far as building them is affordable."""
+        with self._lock:
+            now, newest = self._clock(), self._newest
+            if newest is not None:
+                age = now - newest.built_at
+                if age < min(COST_SHARE * self.cost, LONGEST_AGE) and (
+                    newest.built_at >= due or self.cost > 0.05
+                ):
+                    return newest
+                if self._version() == self._state:
+                    return newest
+            self._state = self._version()
+            built = self._build(now)
+            # what the first check makes of it (indexes) costs most, so it is made here and counted
+            built.pods_selected("", _NOBODY)
+            self._newest, self.cost = built, self._clock() - now
+            return built
+
+    def _version(self) -> tuple[Any, ...]:
+        counts = tuple(table.changes for table in self.tables.values())
+        return counts, tuple(self._trouble(kind)[:20] for kind in LIVE_KINDS)
+
+    def _build(self, now: float) -> LiveCluster:
+        fields: dict[str, Any] = {}
+        failures: dict[tuple[str, str, str], str] = {}
+        for kind in LIVE_KINDS:
+            items, broken = self.tables[kind.kind].contents()
+            if kind.kind == "Pacto":
+                items = tuple(item.pacto for item in items)
+            fields[kind.field] = (*fields.get(kind.field, ()), *items)
+            failures.update({(kind.kind, *key): why for key, why in broken.items()})
+            if why := self._trouble(kind):
+                failures[kind.kind, "", ""] = why
+        return LiveCluster(
+            **fields,
+            probes=Probes(self._probing, {}, {}),
+            failures=failures,
+            built_at=now,
+            late_nodes=self._nodes,
+            lease_of=self._lease_of,
+            late_failures=failures,
+        )
+
+
+class _Nobody:
+    """A selector that asks for the index and matches nothing."""
+
+    labels: Final = {"": ""}
+
+    def matches(self, labels: Mapping[str, str]) -> bool:  # noqa: ARG002 - a selector's shape
+        """Never."""
+        return False
+
+
+_NOBODY: Final[Any] = _Nobody()

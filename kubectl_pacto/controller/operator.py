@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""The operator's threads: reflectors from the start, workers once it leads, all ended in reverse."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from kubectl_pacto.collect.live import Live
+from kubectl_pacto.collect.live_kinds import LIVE_KINDS, LiveKind
+from kubectl_pacto.collect.live_nodes import NodeObjects
+from kubectl_pacto.controller.connection import Connection
+from kubectl_pacto.controller.heartbeats import Heartbeats
+from kubectl_pacto.controller.loader import ContractLoader
+from kubectl_pacto.controller.metrics import Metrics, Samples
+from kubectl_pacto.controller.options import Settings
+from kubectl_pacto.controller.queue import WorkQueue
+from kubectl_pacto.controller.reconcile import Parts, Reconciler
+from kubectl_pacto.controller.triggers import Triggers
+from kubectl_pacto.kube.errors import ApiConflict, ApiError
+from kubectl_pacto.kube.paths import leases
+from kubectl_pacto.kube.reflector import Key, Reflector
+from kubectl_pacto.model.bounds import WATCH_SILENCE_SECONDS
+from kubectl_pacto.model.decode_net import decode_lease
+from kubectl_pacto.model.fields import Fields
+from kubectl_pacto.model.kube import Lease
+
+LOG: Final = logging.getLogger(__name__)
+TAKE_SECONDS: Final = 1.0
+STUCK_SECONDS: Final = 600.0
+CONFLICT_PAUSE: Final = 0.2
+HEARTBEATS: Final = "Lease"
+
+
+class Operator:
+    """One process of the operator; `lead` may be called once, `close` twice."""
+
+    def __init__(self, settings: Settings, connection: Connection) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.queue: WorkQueue[Key] = WorkQueue()
+        self._connection = connection
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._triggers = Triggers(self.queue.add)
+        self.heartbeats = Heartbeats()
+        kernel = settings.checks.kernel
+        self.nodes = NodeObjects(kernel.namespace, self.heartbeats, max_age=settings.node_object_age)
+        self.live = Live(
+            changed=self._changed,
+            trouble=self._trouble,
+            lease_of=self.heartbeats.lease,
+            nodes=self.nodes.records,
+            probing=settings.probing,
+        )
+        self.reflectors = self._make_reflectors()
+        parts = Parts(
+            live=self.live,
+            nodes=self.nodes,
+            loader=ContractLoader(settings.insecure_registries),
+            metrics=self.metrics,
+            options=settings.checks,
+            watch_alive=self._watch_alive,
+        )
+        self._reconciler = Reconciler(parts)
+        self.metrics.live("pacto_queue_depth", lambda: [((), float(self.queue.depth()))])
+        self.metrics.live("pacto_watch_age_seconds", self._ages)
+
+    def _make_reflectors(self) -> dict[str, Reflector[Any]]:
+        found: dict[str, Reflector[Any]] = {}
+        for kind in LIVE_KINDS:
+            if kind.when == "metrics" and not self.settings.checks.observe_metrics:
+                continue
+            path = kind.path(self.settings.watch_namespace)
+            table = self.live.tables[kind.kind]
+            found[kind.kind] = Reflector(path, kind.decode, table, optional=kind.optional)
+        kernel = self.settings.checks.kernel
+        if kernel.enabled:
+            found[HEARTBEATS] = Reflector(leases(kernel.namespace), _lease, self.heartbeats)
+        return found
+
+    def _changed(self, kind: LiveKind, key: Key, before: Any, after: Any) -> None:
+        if kind.kind == "Pacto":
+            old, new = (None if one is None else one.pacto for one in (before, after))
+            self._triggers.pacto_changed(key, old, new)
+        else:
+            self._triggers.object_changed(kind.kind, key)
+
+    def _trouble(self, kind: LiveKind) -> str:
+        reflector = self.reflectors.get(kind.kind)
+        return "" if reflector is None else reflector.trouble
+
+    def _watch_alive(self) -> bool:
+        reflector = self.reflectors.get(HEARTBEATS)
+        silence = None if reflector is None else reflector.silence
+        return silence is not None and silence <= WATCH_SILENCE_SECONDS
+
+    def _ages(self) -> Samples:
+        return [
+            ((("kind", name),), reflector.silence)
+            for name, reflector in sorted(self.reflectors.items())
+            if reflector.silence is not None
+        ]
+
+    def _start(self, name: str, run: Callable[[], None]) -> None:
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def watch(self) -> None:
+        """Start the reflectors; a candidate that does not lead keeps its copy warm, too."""
+        for name, reflector in self.reflectors.items():
+            self._start(f"reflector {name}", partial(self._reflect, reflector))
+
+    def _reflect(self, reflector: Reflector[Any]) -> None:
+        client = self._connection.client(self._stop.wait)
+        try:
+            reflector.run(client, self._connection.watch())
+        finally:
+            client.close()
+
+    def lead(self) -> None:
+        """Start to check, once every copy is complete and heartbeats had the time to move."""
+        self._start("leader", self._lead)
+
+    def _lead(self) -> None:
+        for reflector in self.reflectors.values():
+            while not reflector.wait_listed(0.2):
+                if self._stop.is_set():
+                    return
+        self._await_heartbeats()
+        for number in range(self.settings.workers):
+            self._start(f"worker {number}", self._work)
+
+    def _await_heartbeats(self) -> None:
+        # without this a restart would read as Stale until the next interval of each Pacto
+        waited, limit = 0.0, self.heartbeats.longest_interval()
+        while self.heartbeats.unproven() and waited < limit and not self._stop.wait(0.2):
+            waited += 0.2
+
+    def _work(self) -> None:
+        client = self._connection.client(self._stop.wait)
+        try:
+            while not self._stop.is_set():
+                taken = self.queue.take(TAKE_SECONDS)
+                if taken is not None:
+                    self._reconcile(client, taken.key, taken.due)
+        finally:
+            client.close()
+
+    def _reconcile(self, client: Any, key: Key, due: float) -> None:
+        try:
+            again = self._reconciler.reconcile(client, key, due)
+        except ApiConflict as error:
+            # the watch brings the newer version; the pass is repeated on it
+            LOG.info("%s/%s: %s", *key, error)
+            self.metrics.checked(0.0, "conflict")
+            self.queue.done(key, again=CONFLICT_PAUSE)
+        except ApiError as error:
+            self.metrics.checked(0.0, "error")
+            LOG.warning("%s/%s: %s; again in %.1f s", *key, error, self.queue.failed(key))
+        except Exception:
+            # one Pacto that no check can handle must not end the checks of all others
+            self.metrics.checked(0.0, "error")
+            pause = self.queue.failed(key)
+            LOG.exception("%s/%s: the check failed; again in %.1f s", *key, pause)
+        else:
+            if again is None:
+                self.queue.forget(key)
+            else:
+                self.queue.done(key, again=again)
+
+    def is_ready(self) -> str:
+        """Why not ready: kinds that have not been listed; empty if ready."""
+        waiting = [name for name, one in self.reflectors.items() if not one.is_listed]
+        return f"not listed yet: {', '.join(waiting)}" if waiting else ""
+
+    def is_ill(self) -> str:
+        """Why this process should be started anew; empty if it should not."""
+        if not self._stop.is_set():
+            dead = [
+                thread.name for thread in self._threads if not thread.is_alive() and thread.name != "leader"
+            ]
+            if dead:
+                return f"ended: {', '.join(dead)}"
+        running = self.queue.longest_running()
+        return f"a check has been running for {running:.0f} s" if running > STUCK_SECONDS else ""
+
+    def close(self) -> None:
+        """End all threads, and wait for those that write."""
+        self._stop.set()
+        for reflector in self.reflectors.values():
+            reflector.stop()
+        self.queue.close()
+        for thread in list(self._threads):
+            thread.join(10)
+
+
+def _lease(raw: dict[str, Any]) -> Lease:
+    return decode_lease(Fields(raw))

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""`pacto operator`'s options: the public project's names, and those of kernel evidence."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubectl_pacto import __version__
+from kubectl_pacto.controller.manifests.agent_values import MAPPERS, SECCOMP_PROFILES, NodeAgentValues
+from kubectl_pacto.model.duration import parse_duration
+from kubectl_pacto.model.node import AGENT_NAMESPACE
+from kubectl_pacto.model.snapshot import HOST_KERNEL_RUNTIMES, KernelOptions, Options
+
+DEFAULTS = NodeAgentValues()
+WORKERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything the operator was told."""
+
+    namespace: str
+    identity: str
+    checks: Options
+    agent: NodeAgentValues | None = None
+    kubeconfig: str = ""
+    watch_namespace: str = ""
+    leader_elect: bool = False
+    metrics_address: str = ""
+    health_address: str = ""
+    probing: bool = False
+    workers: int = WORKERS
+    node_object_age: float = 10.0
+    insecure_registries: tuple[str, ...] = field(default=())
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _duration(text: str) -> str:
+    _seconds(text)
+    return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in text.split(",") if name)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `pacto operator`."""
+    made = argparse.ArgumentParser(
+        prog="pacto operator", description="Check Pactos and write their statuses.", allow_abbrev=False
+    )
+    made.add_argument("--version", action="version", version=f"pacto {__version__}")
+    _add_process(made)
+    _add_checks(made)
+    _add_kernel(made)
+    return made
+
+
+def _add_process(made: argparse.ArgumentParser) -> None:
+    add = made.add_argument
+    add("--kubeconfig", default="", help="where to connect instead of the pod's own API server")
+    add("--watch-namespace", default="", help="check the Pactos of one namespace only")
+    add("--leader-elect", action=argparse.BooleanOptionalAction, default=False, help="one of several leads")
+    add("--metrics-bind-address", default=":8080", metavar="ADDRESS", help="0: no metrics")
+    add("--health-probe-bind-address", default=":8081", metavar="ADDRESS", help="0: no probes")
+    add("--workers", type=int, default=WORKERS, help="checks at a time")
+
+
+def _add_checks(made: argparse.ArgumentParser) -> None:
+    add = made.add_argument
+    add("--stabilization-window", type=_seconds, default=120.0, metavar="DURATION")
+    add("--enable-probing", action="store_true", help="ask Service ports for protocol and health")
+    add("--enable-metrics-observation", action="store_true", help="observe the metrics capability")
+    add("--interface-name-match-discovery", action="store_true", help="bind interfaces by port name")
+
+
+def _add_kernel(made: argparse.ArgumentParser) -> None:
+    add = made.add_argument
+    add("--enable-node-agent", action="store_true", help="run the node agent and read its evidence")
+    add("--kernel-evidence-namespace", default="", help="read the evidence of agents that you run there")
+    add("--staleness", type=_seconds, default=None, metavar="DURATION", help="default: as Leases say")
+    add("--recency", type=_seconds, default=None, metavar="DURATION", help="default: the staleness")
+    add("--host-kernel-runtime-classes", type=_names, default=HOST_KERNEL_RUNTIMES, metavar="NAMES")
+    add("--mesh-proxies", type=_names, default=(), metavar="NAMES", help="more proxy containers")
+    add("--node-agent-namespace", default=AGENT_NAMESPACE)
+    add("--node-agent-image", default=DEFAULTS.image)
+    add("--publish-interval", type=_duration, default=DEFAULTS.publish_interval, metavar="DURATION")
+    add("--resync-interval", type=_duration, default=DEFAULTS.resync_interval, metavar="DURATION")
+    add("--mapper", choices=MAPPERS, default=DEFAULTS.mapper)
+    add("--node-agent-sys-resource", action="store_true")
+    add("--node-agent-seccomp-profile", choices=SECCOMP_PROFILES, default=DEFAULTS.seccomp_profile)
+    add("--node-agent-max-unavailable", default=DEFAULTS.max_unavailable)
+    add("--node-agent-priority-class", default=DEFAULTS.priority_class_name)
+    add("--node-agent-values", default="", metavar="JSON", help="resources, nodeSelector and tolerations")
+
+
+def settings(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a command line; exits with status 2 on a wrong one."""
+    made = parser()
+    given = made.parse_args(arguments)
+    namespace = environment.get("POD_NAMESPACE", "")
+    if not namespace:
+        made.exit(1, "pacto operator: POD_NAMESPACE is not set: the operator must know its own namespace\n")
+    if given.workers < 1:
+        made.error("--workers must be 1 or more")
+    agent = _agent(made, given) if given.enable_node_agent else None
+    return Settings(
+        namespace=namespace,
+        identity=environment.get("POD_NAME") or f"{os.uname().nodename}_{os.getpid()}",
+        checks=_checks(given),
+        agent=agent,
+        kubeconfig=given.kubeconfig,
+        watch_namespace=given.watch_namespace,
+        leader_elect=given.leader_elect,
+        metrics_address=_address(given.metrics_bind_address),
+        health_address=_address(given.health_probe_bind_address),
+        probing=given.enable_probing,
+        workers=given.workers,
+        insecure_registries=_names(environment.get("PACTO_INSECURE_REGISTRIES", "")),
+    )
+
+
+def _address(text: str) -> str:
+    return "" if text in ("", "0") else text
+
+
+def _checks(given: argparse.Namespace) -> Options:
+    kernel = KernelOptions(
+        enabled=given.enable_node_agent or bool(given.kernel_evidence_namespace),
+        namespace=given.kernel_evidence_namespace or given.node_agent_namespace,
+        staleness=given.staleness,
+        recency=given.recency,
+        host_kernel_runtimes=tuple(given.host_kernel_runtime_classes),
+        mesh_proxies=tuple(given.mesh_proxies),
+    )
+    return Options(
+        window=given.stabilization_window,
+        match_interfaces_by_name=given.interface_name_match_discovery,
+        observe_metrics=given.enable_metrics_observation,
+        kernel=kernel,
+    )
+
+
+def _agent(made: argparse.ArgumentParser, given: argparse.Namespace) -> NodeAgentValues:
+    import json
+
+    try:
+        more = json.loads(given.node_agent_values or "{}")
+        chosen: dict[str, Any] = {
+            "resources": dict(more.get("resources") or DEFAULTS.resources),
+            "node_selector": dict(more.get("nodeSelector") or {}),
+            "tolerations": list(more.get("tolerations", DEFAULTS.tolerations)),
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        made.error(f"--node-agent-values is not the JSON it should be: {error}")
+    return NodeAgentValues(
+        namespace=given.node_agent_namespace,
+        image=given.node_agent_image,
+        publish_interval=given.publish_interval,
+        resync_interval=given.resync_interval,
+        mapper=given.mapper,
+        sys_resource=given.node_agent_sys_resource,
+        seccomp_profile=given.node_agent_seccomp_profile,
+        max_unavailable=given.node_agent_max_unavailable,
+        priority_class_name=given.node_agent_priority_class,
+        **chosen,
+    )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""One pass over one Pacto: read what only it needs, check, write its status if that is news.
+
+The verdict is `conformance.check`'s, the very code of `kubectl pacto evaluate`. At most one patch per
+pass; it names the version it was made from, so that two writers cannot mix their windows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from kubectl_pacto.collect.live import Live, LiveCluster
+from kubectl_pacto.collect.live_bound import read_bound
+from kubectl_pacto.collect.live_kinds import Known
+from kubectl_pacto.collect.live_nodes import NodeObjects, nodes_of
+from kubectl_pacto.conformance.check import Checked, check
+from kubectl_pacto.conformance.source import Loaded
+from kubectl_pacto.controller import events
+from kubectl_pacto.controller.metrics import Metrics
+from kubectl_pacto.controller.status_patch import is_news, merge_patch
+from kubectl_pacto.kube.client import Client
+from kubectl_pacto.kube.errors import ApiNotFound
+from kubectl_pacto.kube.reflector import Key
+from kubectl_pacto.model.instant import parse_instant
+from kubectl_pacto.model.pacto import Pacto
+from kubectl_pacto.model.snapshot import Options
+
+SHORTEST_REQUEUE: Final = 1.0
+# times are written in whole seconds, so an interval may seem that much shorter
+SLACK: Final = 1.0
+
+
+class Loader(Protocol):
+    """Where contracts come from."""
+
+    def load(self, client: Client, pacto: Pacto) -> Loaded:
+        """The contract of a Pacto, or why it cannot be had; never raises for what a registry answers."""
+
+
+class Prober(Protocol):
+    """Who asks Service ports what they speak."""
+
+    def probe(self, cluster: LiveCluster, pacto: Pacto, loaded: Loaded) -> None:
+        """Add the answers of the target's bound ports to the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a reconciler works with."""
+
+    live: Live
+    nodes: NodeObjects
+    loader: Loader
+    metrics: Metrics
+    options: Options
+    watch_alive: Callable[[], bool]
+    prober: Prober | None = None
+    revise: Callable[[Client, Known, Loaded], str] | None = None
+    clock: Callable[[], float] = time.time
+
+
+class Reconciler:
+    """Checks Pactos by key; used by all workers, each with its own client."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def reconcile(self, client: Client, key: Key, due: float) -> float | None:
+        """Check one Pacto; seconds until its next check, None when it is gone. Raises ApiError."""
+        known = self._parts.live.pactos.get(key)
+        if known is None:
+            self._parts.metrics.forget(key)
+            return None
+        loaded = self._parts.loader.load(client, known.pacto)
+        revision = self._parts.revise(client, known, loaded) if self._parts.revise else known.revision
+        checked, at = self._check(client, known.pacto, loaded, due)
+        status = dict(checked.status)
+        if revision:
+            status["currentRevision"] = revision
+        # the Pacto may have changed while it was looked at: then this pass says nothing
+        newest = self._parts.live.pactos.get(key)
+        if newest is None or newest.pacto.generation != known.pacto.generation:
+            return 0.0 if newest is not None else None
+        if not self._write(client, known, status, at):
+            self._parts.metrics.forget(key)
+            return None
+        self._parts.metrics.pacto(key, status)
+        return _next(known.pacto, checked, at)
+
+    def _check(self, client: Client, pacto: Pacto, loaded: Loaded, due: float) -> tuple[Checked, float]:
+        parts = self._parts
+        cluster = parts.live.generation(due)
+        options = parts.options
+        if loaded.validated.contract is not None and not pacto.is_reference:
+            read_bound(client, cluster, pacto)
+            if parts.prober is not None:
+                parts.prober.probe(cluster, pacto, loaded)
+        kernel = options.kernel
+        if kernel.enabled:
+            names = nodes_of(cluster, pacto)
+            parts.nodes.refresh(client, names)
+            beats = parts.nodes.heartbeats(names)
+            kernel = replace(kernel, heartbeats=beats, watch_alive=parts.watch_alive())
+            options = replace(options, kernel=kernel)
+        at = parts.clock()
+        began = time.perf_counter()
+        checked = check(pacto, cluster, loaded, at=at, options=options)
+        parts.metrics.checked(time.perf_counter() - began, "ok")
+        return checked, at
+
+    def _write(self, client: Client, known: Known, status: dict[str, Any], at: float) -> bool:
+        """Write the status if it is news or the last is an interval old; False: the Pacto is gone."""
+        before = known.pacto.status
+        news = is_news(before, status)
+        if not news and at - _last(before) < known.pacto.check_interval - SLACK:
+            return True
+        patch = {
+            "metadata": {"resourceVersion": known.version, "uid": known.uid},
+            "status": merge_patch(before, status),
+        }
+        path = events.pacto_path(known.pacto.namespace, known.pacto.name)
+        try:
+            client.patch(f"{path}/status", patch)
+        except ApiNotFound:
+            return False
+        if news:
+            for one in events.news_of(before, status):
+                events.post(client, known, one, at)
+        return True
+
+
+def _last(status: Any) -> float:
+    try:
+        return parse_instant(str(status.get("lastReconciledAt") or ""))
+    except ValueError:
+        return float("-inf")
+
+
+def _next(pacto: Pacto, checked: Checked, at: float) -> float:
+    """The interval, or sooner: the end of an open window, or a look at a pod that was too young."""
+    sooner = pacto.check_interval if checked.next_check is None else checked.next_check - at
+    return max(SHORTEST_REQUEUE, min(float(pacto.check_interval), sooner))

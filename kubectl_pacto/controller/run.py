@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""`pacto operator`: wires the parts, serves probes and metrics, and ends cleanly on SIGTERM."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from kubectl_pacto.controller.connection import connect
+from kubectl_pacto.controller.election import Election
+from kubectl_pacto.controller.health import Server
+from kubectl_pacto.controller.operator import Operator
+from kubectl_pacto.controller.options import Settings, settings
+
+LOST_THE_LEAD = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the operator until SIGTERM or SIGINT; 1 when it lost the lead. Raises PactoError."""
+    told = settings(sys.argv[1:] if arguments is None else arguments)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return run(told, stop)
+
+
+def run(told: Settings, stop: threading.Event) -> int:
+    """Run the operator until `stop` is set; 1 when it lost the lead. Raises PactoError."""
+    connection = connect(told.kubeconfig)
+    with ExitStack() as undo:
+        # released last: nobody else may lead while a worker of ours still writes
+        candidate = connection.hasty_client()
+        undo.callback(candidate.close)
+        election = Election(candidate, told.namespace, told.identity) if told.leader_elect else None
+        if election is not None:
+            undo.callback(election.release)
+        operator = Operator(told, connection)
+        undo.callback(operator.close)
+        leads = election if election is not None else _Alone()
+        operator.metrics.live("pacto_leader", lambda: [((), float(leads.leads))])
+        _serve(undo, told, operator)
+        operator.watch()
+        if election is None:
+            operator.lead()
+            stop.wait()
+            return 0
+        return 0 if election.run(stop, operator.lead) else LOST_THE_LEAD
+
+
+class _Alone:
+    """No election: this process leads."""
+
+    leads = True
+
+
+def _serve(undo: ExitStack, told: Settings, operator: Operator) -> None:
+    def answer(problem: str) -> tuple[int, str]:
+        return (503, f"{problem}\n") if problem else (200, "ok\n")
+
+    if told.health_address:
+        paths = {
+            "/healthz": lambda: answer(operator.is_ill()),
+            "/readyz": lambda: answer(operator.is_ready()),
+        }
+        undo.enter_context(Server(told.health_address, paths))
+    if told.metrics_address:
+        metrics = {"/metrics": lambda: (200, operator.metrics.text())}
+        undo.enter_context(Server(told.metrics_address, metrics))
