@@ -33,11 +33,36 @@ COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
         "explain",
         "Explain a finding by its code.",
     ),
+    "status": (
+        "kubectl_pacto.cli.status_cmd",
+        "status",
+        "How it stands: operator, node agents, Pactos by verdict, findings.",
+    ),
+    "findings": (
+        "kubectl_pacto.cli.findings_cmd",
+        "findings",
+        "Every finding, with its evidence.",
+    ),
+    "coverage": (
+        "kubectl_pacto.cli.coverage_cmd",
+        "coverage",
+        "How much of each node and pod the kernel's view covers.",
+    ),
     "demo": (
         "kubectl_pacto.cli.demo_cmd",
         "demo",
         "Watch the kernel decide a finding on this machine (root, Linux 5.8 or later).",
     ),
+}
+
+# hint of an error -> what to do, where its message does not say it
+REMEDIES: Final[Mapping[str, str]] = {
+    "api": "`kubectl pacto check` tests the way to the cluster",
+    "api-unreachable": "is this the right context, and its cluster up? --context chooses another",
+    "api-unauthorized": "log in again, or choose another --context or --user",
+    "api-forbidden": "ask for this right, or choose another --user or --as",
+    "kubeconfig": "`kubectl config view` shows what is configured",
+    "credentials": "`kubectl get namespaces` shows whether kubectl can log in",
 }
 
 
@@ -110,8 +135,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: PactoError) -> None:
-    print(f"error: {' '.join(str(error).splitlines())}", file=sys.stderr)
-    if error.hint:
+    remedy = REMEDIES.get(error.hint, "")
+    said = " ".join(str(error).splitlines())
+    print(f"error: {said}" + (f" ({remedy})" if remedy else ""), file=sys.stderr)
+    if error.hint and not remedy:
         print(f"hint: docs/errors.md#{error.hint}", file=sys.stderr)
 
 

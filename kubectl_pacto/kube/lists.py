@@ -25,9 +25,9 @@ class Listed(Generic[T]):
 
 
 def with_query(path: str, **query: str | int) -> str:
-    """A path with a query string; empty values are left out."""
+    """A path with these added to its query string; empty values are left out."""
     chosen = {name: value for name, value in query.items() if value != ""}
-    return f"{path}?{urlencode(chosen)}" if chosen else path
+    return f"{path}{'&' if '?' in path else '?'}{urlencode(chosen)}" if chosen else path
 
 
 def list_all(

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""A fake API that also lists, applies and deletes, on a clock that stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.support import fake_api
+from tests.support.fake_api import FakeApi, serve
+
+NOW = "2026-10-18T09:12:44Z"
+DATE = "Sun, 18 Oct 2026 09:12:44 GMT"
+Raw = dict[str, Any]
+
+
+def path_of(raw: Raw, plural: str = "") -> str:
+    """Where an object is served."""
+    version, metadata = raw["apiVersion"], raw["metadata"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    plural = plural or {"EndpointSlice": "endpointslices"}.get(raw["kind"], raw["kind"].lower() + "s")
+    plural = plural.replace("policys", "policies").replace("ingresss", "ingresses").replace("sss", "sses")
+    inside = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
+    return f"{base}{inside}/{plural}/{metadata['name']}"
+
+
+class FleetApi(FakeApi):
+    """Collections exist where they hold something or are in `served`; `forbidden` ones answer 403."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.served: set[str] = set()
+        self.forbidden: set[str] = set()
+        self.page = 0  # at most this many items per page, whatever is asked for
+        self.writes: list[tuple[str, str, Raw | None]] = []
+
+    def add(self, *objects: Raw) -> None:
+        """Store objects where they belong."""
+        for raw in objects:
+            self.put(path_of(raw), raw)
+
+    def answer(self, method: str, path: str, accept: str, body: Raw | None) -> tuple[int, Any]:
+        """Lists besides what the plain fake answers."""
+        parts = urlsplit(path)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if any(word in parts.path.split("/") for word in self.forbidden):
+            return 403, fake_api._status(f"{parts.path} is forbidden: User cannot {method.lower()} it")
+        if method in ("PATCH", "DELETE", "POST"):
+            self.writes.append((method, path, body))
+        if method == "PATCH" and body is not None:
+            return self._apply(parts.path, body, dry="dryRun" in query)
+        if method == "DELETE":
+            gone = self.objects.pop(parts.path, None)
+            return (200, gone) if gone else (404, fake_api._status(f"{parts.path} not found"))
+        if method == "GET" and parts.path not in self.objects and self._is_collection(parts.path):
+            return 200, self._list(parts.path, query)
+        return super().answer(method, parts.path, accept, body)
+
+    def _apply(self, path: str, body: Raw, *, dry: bool) -> tuple[int, Any]:
+        before = self.objects.get(path)
+        wanted = {**body, "metadata": {**(before or {}).get("metadata", {}), **body["metadata"]}}
+        if before is not None and all(before.get(key) == value for key, value in wanted.items()):
+            return 200, before
+        merged = {**(before or {}), **wanted}
+        if dry:
+            return (200 if before else 201), merged
+        return (200 if before else 201), self.put(path, merged)
+
+    def _is_collection(self, path: str) -> bool:
+        plural = path.rpartition("/")[2]
+        return plural in self.served or any(where.split("/")[-2] == plural for where in self.objects)
+
+    def _members(self, path: str) -> list[Raw]:
+        base, _, plural = path.rpartition("/")
+        return [
+            raw
+            for where, raw in sorted(self.objects.items())
+            if where.split("/")[-2] == plural and (where.startswith((f"{path}/", f"{base}/namespaces/")))
+        ]
+
+    def _list(self, path: str, query: dict[str, str]) -> Raw:
+        found = [raw for raw in self._members(path) if _selected(raw, query)]
+        start = int(query.get("continue", 0))
+        size = self.page or int(query.get("limit", 0)) or len(found)
+        more = str(start + size) if start + size < len(found) else ""
+        metadata = {"resourceVersion": str(self.version), **({"continue": more} if more else {})}
+        return {"kind": "List", "metadata": metadata, "items": found[start : start + size]}
+
+
+def _selected(raw: Raw, query: dict[str, str]) -> bool:
+    labels = raw["metadata"].get("labels") or {}
+    for part in filter(None, query.get("labelSelector", "").split(",")):
+        key, _, value = part.partition("=")
+        if labels.get(key) != value:
+            return False
+    key, _, value = query.get("fieldSelector", "").partition("=")
+    found: Any = raw
+    for step in key.split(".") if key else ():
+        found = (found or {}).get(step)
+    return not key or found == value
+
+
+@contextmanager
+def serve_fleet(api: FleetApi) -> Iterator[str]:
+    """Run the server until the block ends; its URL."""
+    made = fake_api._handler
+
+    def handler(served: FakeApi) -> Any:
+        base = made(served)
+
+        class Handler(base):  # type: ignore[misc, valid-type]
+            do_PATCH = do_DELETE = base._serve  # type: ignore[attr-defined]  # noqa: N815
+
+            def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002
+                return DATE
+
+        return Handler
+
+    fake_api._handler = handler  # type: ignore[assignment]
+    try:
+        with serve(api) as server:
+            yield f"http://{server.host}:{server.port}"
+    finally:
+        fake_api._handler = made

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""status, findings and coverage: every form as a golden file, and what no golden file shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kubectl_pacto.cli
+from kubectl_pacto.cli import listing
+from kubectl_pacto.cli.listing import steady
+from kubectl_pacto.cli.terminal import may_colour
+from kubectl_pacto.jsonschemas import validator, violations
+from tests.support.fake_api import Fault
+from tests.unit.cli.conftest import Plugin
+from tests.unit.cli.fleet_scene import lease
+
+Golden = Callable[[str, str], None]
+SCHEMAS = Path(kubectl_pacto.cli.__file__).parent / "schemas"
+COMMANDS = {
+    "status": ["status", "-n", "shop"],
+    "status-all": ["status", "-A"],
+    "status-name": ["status", "ledger", "-n", "ops"],
+    "status-selector": ["status", "-A", "-l", "team=ops"],
+    "findings": ["findings", "-A"],
+    "findings-collector": ["findings", "-A", "--collector", "ebpf", "--severity", "warning"],
+    "findings-code": ["findings", "-A", "--code", "interface_absent"],
+    "coverage": ["coverage"],
+    "coverage-node": ["coverage", "--node", "node-a"],
+    "coverage-pod": ["coverage", "--pod", "shop/payments-0"],
+}
+
+
+@pytest.mark.parametrize("form", ["table", "wide", "json", "yaml", "name"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_prints_its_golden_file(plugin: Plugin, golden: Golden, name: str, form: str) -> None:
+    golden(f"{name}.{form}", plugin(*COMMANDS[name], "-o", form).text)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_keeps_its_schema(plugin: Plugin, name: str) -> None:
+    data = json.loads(plugin(*COMMANDS[name], "-o", "json").out)
+    schema = json.loads((SCHEMAS / f"{data['kind']}.json").read_text())
+    assert violations(validator(schema), data) == []
+    assert schema["properties"]["kind"] == {"const": data["kind"]}
+
+
+@pytest.mark.parametrize("command", ["status", "findings"])
+@pytest.mark.parametrize(
+    ("scope", "gate", "status"),
+    [
+        ("shop", "never", 0),
+        ("shop", "error", 3),
+        ("ops", "error", 3),
+        ("ops", "unknown", 3),
+        ("none", "unknown", 0),
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_the_gate_gives_the_same_status_for_every_form(
+    plugin: Plugin, command: str, scope: str, gate: str, status: int, form: str
+) -> None:
+    assert plugin(command, "-n", scope, "--fail-on", gate, "-o", form).status == status
+
+
+def test_a_warning_passes_the_gate_of_errors(plugin: Plugin) -> None:
+    assert plugin("status", "orders", "-n", "shop", "--fail-on", "error").status == 0
+    assert plugin("status", "orders", "-n", "shop", "--fail-on", "warning").status == 3
+
+
+def test_pages_are_followed(plugin: Plugin) -> None:
+    whole = plugin("status", "-A", "-o", "name").out
+    plugin.api.page = 2
+    assert plugin("status", "-A", "-o", "name").out == whole
+    assert len(whole.splitlines()) == 6
+
+
+def test_a_cluster_without_pacto_says_how_to_install_it(bare: Plugin) -> None:
+    for words in (["status"], ["status", "x"], ["findings"]):
+        done = bare(*words)
+        assert (done.status, done.out) == (1, "")
+        assert (
+            done.err == "error: Pacto is not installed in this cluster: `kubectl pacto install` installs it\n"
+        )
+
+
+def test_what_is_not_there_is_said(plugin: Plugin) -> None:
+    assert "there is no Pacto nope in namespace shop" in plugin("status", "nope", "-n", "shop").err
+    assert "there is no node nope" in plugin("coverage", "--node", "nope").err
+    assert plugin("status", "-n", "empty").err == "no Pacto in namespace empty (-A looks in all)\n"
+    assert "no Pacto matches 'a=b'" in plugin("status", "-l", "a=b").err
+    assert plugin("findings", "inventory", "-n", "shop").err == "no findings\n"
+    assert "kubectl pacto explain" in plugin("findings", "-A", "--code", "NOPE").err
+
+
+def test_what_may_not_be_read_is_said_and_the_rest_is_shown(plugin: Plugin) -> None:
+    plugin.api.forbidden = {"nodes", "deployments", "pods"}
+    done = plugin("status", "-n", "shop")
+    assert done.status == 0
+    assert "warning: the nodes cannot be read" in done.out
+    assert "payments" in done.out
+    rows = plugin("coverage", "-o", "json")
+    items = json.loads(rows.out)["items"]
+    assert [item["node"] for item in items] == ["node-b", "node-c", "node-d", "node-a"]
+    assert {item["podLevels"] for item in items} == {None}
+
+
+def test_pactos_that_may_not_be_read_are_an_error_with_a_remedy(plugin: Plugin) -> None:
+    plugin.api.forbidden = {"pactos"}
+    done = plugin("status", "-A")
+    assert done.status == 1
+    assert done.err.startswith("error: GET /apis/pacto.trianalab.io")
+    assert done.err.rstrip().endswith("(ask for this right, or choose another --user or --as)")
+    assert done.err.count("\n") == 1
+
+
+def test_an_api_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    from kubectl_pacto.cli.main import main
+
+    assert main(["status", "--server", "http://127.0.0.1:1"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "http://127.0.0.1:1: Connection refused" in err
+    assert err.count("\n") == 1
+
+
+def test_a_server_that_breaks_for_a_moment_is_asked_again(plugin: Plugin) -> None:
+    plugin.api.faults.append(Fault(503))
+    assert plugin("findings", "-A").status == 0
+
+
+def test_wrong_usage_is_two(plugin: Plugin) -> None:
+    assert plugin("status", "x", "-A").status == 2
+    assert plugin("status", "-o", "toml").status == 2
+    assert plugin("status", "--nope").status == 2
+
+
+def test_a_watch_off_a_terminal_prints_only_changes(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 2:
+            plugin.api.add(lease("node-a", "2026-10-18T09:12:41Z"))  # time alone: nothing to tell
+        if len(slept) == 3:
+            path = "/apis/pacto.trianalab.io/v1alpha1/namespaces/shop/pactos/payments"
+            raw = plugin.api.objects[path]
+            plugin.api.put(
+                path, {**raw, "status": {**raw["status"], "contractStatus": "Compliant", "findings": []}}
+            )
+        if len(slept) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("kubectl_pacto.cli.listing.time.sleep", sleep)
+    done = plugin("status", "-n", "shop", "-w")
+    assert done.status == 130
+    assert done.out.count("Operator") == 2
+    assert "\x1b" not in done.out
+    assert done.err.strip() == ""
+
+
+def test_a_watch_on_a_terminal_redraws(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(listing, "is_terminal", lambda: True)
+    monkeypatch.setattr("kubectl_pacto.cli.listing.time.sleep", stop)
+    assert plugin("status", "-A", "-w").out.startswith("\x1b[H\x1b[JOperator")
+
+
+def test_colour_is_for_terminals_and_those_who_force_it(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = plugin("status", "-n", "shop").out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    painted = plugin("status", "-n", "shop").out
+    assert "\x1b[31mNonCompliant" in painted
+    assert __import__("re").sub(r"\x1b\[\d+m", "", painted) == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert plugin("status", "-n", "shop").out == plain
+    assert not may_colour({"TERM": "dumb"})
+
+
+def test_no_headers_leaves_out_the_line_of_headers(plugin: Plugin) -> None:
+    assert plugin("findings", "-A", "--no-headers").out.splitlines()[0].startswith("ops")
+
+
+def test_steady_leaves_out_what_the_clock_changes() -> None:
+    data: dict[str, Any] = {"generatedAt": "x", "items": [{"heartbeatAgeSeconds": 1, "node": "a"}]}
+    assert steady(data) == {"items": [{"node": "a"}]}
