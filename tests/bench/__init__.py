@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Benchmarks: each prints a ratio measured in one run, and asserts no absolute figure."""
+"""Benchmarks, run by hand: `python -m tests.bench.NAME`. They print; they assert no absolute figure."""

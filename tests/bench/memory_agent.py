@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The process that memory.py measures: the agent's own imports and nothing more, but a full node."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+
+from pacto_agent.agent import Agent
+from pacto_agent.config import parse
+from pacto_agent.run import make_sink
+from pacto_native.ring import FlowReader
+from tests.bench.node import FullMapper, records
+
+ROUNDS = 5
+
+
+def resident_kib() -> dict[str, int]:
+    """This process's memory now and at its peak."""
+    status = _lines("/proc/self/status")
+    words = {line.partition(":")[0]: line.split()[1] for line in status if line.startswith("Vm")}
+    return {"now": int(words["VmRSS"]), "peak": int(words["VmHWM"])}
+
+
+def _lines(path: str) -> list[str]:
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is not the agent's
+        return file.readlines()
+
+
+def main(output: str, listeners: int) -> None:
+    """Be the agent; print what it needed."""
+    options = parse(["--sink", "file", "--output", output, "--node-name", "bench", "--mapper", "proc"])
+    agent = Agent(options, make_sink(options), threading.Event())
+    agent.open()
+    agent._mapper = FullMapper(listeners)
+    reader = agent._tracer._reader if agent._tracer else FlowReader()
+    for _ in range(ROUNDS):
+        agent._resync()
+        for record in records(20_000):
+            reader.feed(record)
+        agent._collect()
+        agent._publish()
+    held = resident_kib() | {"loaded": int(agent._tracer is not None)}
+    agent.close()
+    written = json.loads("".join(_lines(output)))["items"][0]
+    held["pods"] = len(written["pods"])
+    held["peers"] = sum(len(pod["peers"]) for pod in written["pods"])
+    held["listeners"] = sum(len(pod["listeners"]) for pod in written["pods"])
+    held["bytes"] = len(json.dumps(written, separators=(",", ":")))
+    print(json.dumps(held))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
