@@ -62,6 +62,8 @@ def build_status(
         body["validation"] = _validation(loaded)
     if loaded.validated.contract is not None:
         body.update(declared_fields(pacto, loaded.validated.contract, loaded.resolved_ref, at))
+    elif loaded.unavailable:
+        body.update(_last_published(pacto))
     if verdict is not None:
         body["findings"] = [_finding(item) for item in verdict.findings]
     if snapshot is not None:
@@ -78,6 +80,12 @@ def build_status(
 def format_time(instant: float) -> str:
     """A time with its milliseconds, where it has any: a window must not begin earlier than it did."""
     return format_instant(instant, digits=0 if float(instant).is_integer() else 3)
+
+
+def _last_published(pacto: Pacto) -> dict[str, Any]:
+    # Others resolve their dependencies by it: a registry that is away for a minute must not take
+    # a provider from everybody who depends on it.
+    return {name: pacto.status[name] for name in ("contract", "contractVersion") if pacto.status.get(name)}
 
 
 def _kept_windows(pacto: Pacto, status: ContractStatus) -> dict[tuple[str, str], float]:

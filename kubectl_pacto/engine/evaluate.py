@@ -213,7 +213,11 @@ def _service_claims(contract: Contract) -> list[_Assertion]:
         return "WORKLOAD_MISMATCH", f"runs as a {value['type']}, declared is {contract.workload}"
 
     def judge_durability(value: Value) -> tuple[str, str] | None:
-        return None if value["durable"] else ("PERSISTENCE_MISMATCH", "keeps its state in nothing durable")
+        return (
+            None
+            if value["durable"]
+            else ("PERSISTENCE_MISMATCH", "is declared and nothing durable holds the state")
+        )
 
     claims = []
     if contract.workload:

@@ -12,7 +12,7 @@ from kubectl_pacto.cli.render.result import Result
 from kubectl_pacto.model.evidence import Observation
 
 WIDTH = 100
-HEADERS = ("NAMESPACE", "NAME", "STATUS", "ERRORS", "WARNINGS", "UNKNOWN", "VERIFIED")
+HEADERS = ("NAMESPACE", "NAME", "STATUS", "ERRORS", "WARNINGS", "UNKNOWN", "EVALUATED")
 
 
 def render_table(results: Sequence[Result], *, with_evidence: bool = False) -> str:

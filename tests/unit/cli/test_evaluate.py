@@ -218,6 +218,7 @@ def test_a_contract_in_a_registry_is_unknown(tmp_path: Path, capsys: pytest.Capt
     assert status["contractStatus"] == "Unknown"
     assert status["resolutionPolicy"] == "PinnedTag"
     assert "validation" not in status
+    assert status["contract"] == {"serviceName": "shop", "version": "1.0.0"}  # others resolve by it
     assert status["conditions"][0]["reason"] == "Unavailable"
 
 
