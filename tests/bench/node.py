@@ -20,9 +20,9 @@ PEERS_PER_POD: Final = bounds.PEERS_PER_NODE // bounds.PODS_PER_NODE
 REFUSED: Final = 1
 
 
-def records(count: int, *, pods: int = bounds.PODS_PER_NODE, peers: int = PEERS_PER_POD) -> list[bytes]:
+def records(count: int, *, pods: int = bounds.PODS_PER_NODE, peers: int = PEERS_PER_POD) -> Iterator[bytes]:
     """So many connection records, spread over all pods and their peers; one in eight failed."""
-    return [_record(number, number % pods, number // pods % peers) for number in range(count)]
+    return (_record(number, number % pods, number // pods % peers) for number in range(count))
 
 
 def _record(number: int, pod: int, peer: int) -> bytes:

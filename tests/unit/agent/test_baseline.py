@@ -18,7 +18,8 @@ LISTENING, ESTABLISHED, SYN_SENT, TIME_WAIT = "0A", "01", "02", "06"
 
 def line(state: str, local: str, remote: str = "00000000:0000", *, inode: int = 1, sent: int = 0) -> str:
     """One socket as /proc/net/tcp prints it."""
-    return f"   0: {local} {remote} {state} 00000000:00000000 00:00000000 {sent:08X}     0        0 {inode} 1 0 100\n"
+    queues = f"00000000:00000000 00:00000000 {sent:08X}     0        0"
+    return f"   0: {local} {remote} {state} {queues} {inode} 1 0 100\n"
 
 
 def node(root: Path, tcp: str = "", tcp6: str = "") -> str:
