@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
 from kubectl_pacto.engine.readiness import score_readiness
-from kubectl_pacto.model.contract import Claim, Configuration, Contact, Contract, Owner, Readiness
+from kubectl_pacto.model.contract import Claim, Configuration, Contact, Contract, Owner, Policy, Readiness
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.pacto import Pacto
 
+Files = Mapping[str, bytes]
 SECRET_PREFIX = "secret://"  # noqa: S105 -- how a value says that it is one, not one
 
 
-def declared_fields(pacto: Pacto, contract: Contract, resolved_ref: str, at: float) -> dict[str, Any]:
-    """The status fields that follow from the contract alone; `at` is the clock of the readiness."""
+def declared_fields(
+    pacto: Pacto, contract: Contract, resolved_ref: str, at: float, files: Files | None = None
+) -> dict[str, Any]:
+    """The status fields that follow from the contract and its bundle; `at` is the readiness' clock."""
     overridden = {name: sorted(values) for name, values in pacto.overrides}
     body: dict[str, Any] = {
         "contractVersion": contract.version,
@@ -41,12 +45,10 @@ def declared_fields(pacto: Pacto, contract: Contract, resolved_ref: str, at: flo
             for item in contract.dependencies
         ],
         "configurations": [
-            _configuration(item, overridden.get(item.name, [])) for item in contract.configurations
+            _configuration(item, overridden.get(item.name, []), _schema(files, item.schema))
+            for item in contract.configurations
         ],
-        "policies": [
-            _present(name=item.name, hasSchema=bool(item.schema), schema=item.schema, ref=item.ref)
-            for item in contract.policies
-        ],
+        "policies": [_policy(item, _schema(files, item.schema)) for item in contract.policies],
     }
     if contract.readiness is not None:
         body["readiness"] = readiness_fields(contract.readiness, at)
@@ -132,17 +134,60 @@ def _contact(contact: Contact) -> dict[str, Any]:
     return _present(type=contact.type, value=contact.value, purpose=contact.purpose)
 
 
-def _configuration(item: Configuration, overridden: list[str]) -> dict[str, Any]:
-    values: Mapping[str, Any] = item.values or {}
-    return _present(
-        name=item.name,
-        hasSchema=bool(item.schema),
-        ref=item.ref,
-        valueKeys=sorted(map(str, values)),
-        secretKeys=sorted(
-            str(key)
-            for key, value in values.items()
-            if isinstance(value, str) and value.startswith(SECRET_PREFIX)
+def _schema(files: Files | None, name: str) -> Mapping[str, Any]:
+    """The schema in a file of the bundle, which validation found to be one; empty without it."""
+    if files is None or name not in files:
+        return {}
+    schema = json.loads(files[name])
+    return schema if isinstance(schema, dict) else {}
+
+
+def _properties(schema: Mapping[str, Any], values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The top-level properties of a schema and the values given for them, by name."""
+    declared = schema.get("properties")
+    known: Mapping[str, Any] = declared if isinstance(declared, dict) else {}
+    found = []
+    for key in sorted({*map(str, known), *map(str, values)}):
+        inner = known.get(key)
+        kind = inner.get("type", "") if isinstance(inner, dict) else ""
+        value = _as_text(values[key]) if key in values else ""
+        found.append(_present(key=key, value=value, type=kind if isinstance(kind, str) else "|".join(kind)))
+    return found
+
+
+def _policy(item: Policy, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **_present(
+            name=item.name,
+            schema=item.schema,
+            ref=item.ref,
+            title=_text_of(schema, "title"),
+            description=_text_of(schema, "description"),
+            properties=_properties(schema, {}),
         ),
-        overriddenKeys=overridden,
-    )
+        "hasSchema": bool(item.schema),
+    }
+
+
+def _text_of(schema: Mapping[str, Any], name: str) -> str:
+    value = schema.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _configuration(item: Configuration, overridden: list[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    values: Mapping[str, Any] = item.values or {}
+    return {
+        **_present(
+            name=item.name,
+            ref=item.ref,
+            valueKeys=sorted(map(str, values)),
+            secretKeys=sorted(
+                str(key)
+                for key, value in values.items()
+                if isinstance(value, str) and value.startswith(SECRET_PREFIX)
+            ),
+            overriddenKeys=overridden,
+            properties=_properties(schema, values),
+        ),
+        "hasSchema": bool(item.schema),
+    }

@@ -61,7 +61,7 @@ def build_status(
     if not loaded.unavailable:
         body["validation"] = _validation(loaded)
     if loaded.validated.contract is not None:
-        body.update(declared_fields(pacto, loaded.validated.contract, loaded.resolved_ref, at))
+        body.update(declared_fields(pacto, loaded.validated.contract, loaded.resolved_ref, at, loaded.files))
     elif loaded.unavailable:
         body.update(_last_published(pacto))
     if verdict is not None:
@@ -71,6 +71,8 @@ def build_status(
     if observed is not None and observed.kernel is not None:
         body["kernelEvidence"] = _kernel(observed.kernel)
     body["conditions"] = build_conditions(pacto, loaded, snapshot, at)
+    if pacto.status.get("currentRevision"):
+        body["currentRevision"] = pacto.status["currentRevision"]
     body["lastReconciledAt"] = format_instant(at)
     if pacto.generation:
         body["observedGeneration"] = pacto.generation
