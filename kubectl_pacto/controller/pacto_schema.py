@@ -75,28 +75,27 @@ def _spec() -> Schema:
                 },
             ),
             "target": _target(),
-            "overrides": record(
-                "Values that replace the contract's.",
-                {
-                    "configurations": listing(
-                        "By configuration.",
-                        record(
-                            "The values of one configuration.",
-                            {
-                                "name": name("The configuration, as the contract names it."),
-                                "values": mapping("Its values.", {"type": "string"}, minProperties=1),
-                            },
-                            ["name", "values"],
-                        ),
-                        keys=("name",),
-                    )
-                },
-            ),
+            "overrides": _overrides(),
             "checkIntervalSeconds": number(
                 "Seconds between two checks.", least=SHORTEST_INTERVAL, default=CHECK_INTERVAL_SECONDS
             ),
         },
         ["contractRef"],
+    )
+
+
+def _overrides() -> Schema:
+    values = record(
+        "The values of one configuration.",
+        {
+            "name": name("The configuration, as the contract names it."),
+            "values": mapping("Its values.", {"type": "string"}, minProperties=1),
+        },
+        ["name", "values"],
+    )
+    return record(
+        "Values that replace the contract's.",
+        {"configurations": listing("By configuration.", values, keys=("name",))},
     )
 
 

@@ -7,6 +7,7 @@ pass; it names the version it was made from, so that two writers cannot mix thei
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from kubectl_pacto.controller.status_patch import is_news, merge_patch
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiNotFound
 from kubectl_pacto.kube.reflector import Key
+from kubectl_pacto.model.bounds import PUBLISH_INTERVAL_SECONDS
 from kubectl_pacto.model.instant import parse_instant
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import Options
@@ -31,6 +33,7 @@ from kubectl_pacto.model.snapshot import Options
 SHORTEST_REQUEUE: Final = 1.0
 # times are written in whole seconds, so an interval may seem that much shorter
 SLACK: Final = 1.0
+SETTLING_SECONDS: Final = 300.0
 
 
 class Loader(Protocol):
@@ -67,6 +70,7 @@ class Reconciler:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._since = parts.clock()
 
     def reconcile(self, client: Client, key: Key, due: float) -> float | None:
         """Check one Pacto; seconds until its next check, None when it is gone. Raises ApiError."""
@@ -76,7 +80,7 @@ class Reconciler:
             return None
         loaded = self._parts.loader.load(client, known.pacto)
         revision = self._parts.revise(client, known, loaded) if self._parts.revise else known.revision
-        checked, at = self._check(client, known.pacto, loaded, due)
+        checked, at, unproven = self._check(client, known.pacto, loaded, due)
         status = dict(checked.status)
         if revision:
             status["currentRevision"] = revision
@@ -88,10 +92,13 @@ class Reconciler:
             self._parts.metrics.forget(key)
             return None
         self._parts.metrics.pacto(key, status)
-        return _next(known.pacto, checked, at)
+        # just started: a heartbeat that is about to be seen to move makes the next pass another one
+        hurry = unproven and at - self._since < SETTLING_SECONDS
+        return min(_next(known.pacto, checked, at), PUBLISH_INTERVAL_SECONDS if hurry else math.inf)
 
-    def _check(self, client: Client, pacto: Pacto, loaded: Loaded, due: float) -> tuple[Checked, float]:
-        parts = self._parts
+    def _check(self, client: Client, pacto: Pacto, loaded: Loaded, due: float) -> tuple[Checked, float, bool]:
+        """The outcome, its clock, and whether a heartbeat it rests on was not seen to move yet."""
+        parts, unproven = self._parts, False
         cluster = parts.live.generation(due)
         options = parts.options
         if loaded.validated.contract is not None and not pacto.is_reference:
@@ -103,13 +110,14 @@ class Reconciler:
             names = nodes_of(cluster, pacto)
             parts.nodes.refresh(client, names)
             beats = parts.nodes.heartbeats(names)
+            unproven = not all(beat.renewed for beat in beats.values())
             kernel = replace(kernel, heartbeats=beats, watch_alive=parts.watch_alive())
             options = replace(options, kernel=kernel)
         at = parts.clock()
         began = time.perf_counter()
         checked = check(pacto, cluster, loaded, at=at, options=options)
         parts.metrics.checked(time.perf_counter() - began, "ok")
-        return checked, at
+        return checked, at, unproven
 
     def _write(self, client: Client, known: Known, status: dict[str, Any], at: float) -> bool:
         """Write the status if it is news or the last is an interval old; False: the Pacto is gone."""

@@ -17,6 +17,8 @@ SILENT: dict[str, Any] = {"pods": {"a": {"started": 600, "listens": []}}}
 
 def test_a_first_pass_writes_a_status_and_comes_again_after_the_interval() -> None:
     world = World(LISTENS)
+    world.later(1)
+    world.renew()
     assert world.run() == 300
     assert world.status["contractStatus"] == "Compliant"
     (patch,) = world.patches
@@ -59,7 +61,7 @@ def test_ready_without_a_listener_is_absent_once_the_window_is_over() -> None:
 
 def test_after_a_start_nothing_negative_is_said_before_a_heartbeat_moved() -> None:
     world = World(SILENT)
-    world.run()
+    assert world.run() == 30  # not 300: the next heartbeat is about to come
     assert world.codes == ["EVIDENCE_STALE"]
     assert "observationWindows" not in world.status
 
