@@ -114,10 +114,13 @@ def run(machine: Machine, command: Sequence[str], *, echo: bool = False) -> Resu
         emulator = qemu(machine, booted, disk, initramfs, console)
         output = watch(emulator, machine.timeout, echo)
         said = console.read_text(errors="replace") if console.exists() else ""
-    found = STATUS.search(said)
+    found, seconds = STATUS.search(said), time.monotonic() - begin
     if found is None:
-        raise ClusterError(f"{machine.suite}: the kernel ended without a status:\n{said[-TAIL:]}")
-    return Result(int(found[1]), output, said, time.monotonic() - begin)
+        raise ClusterError(
+            f"{machine.suite}: no status after {seconds:.0f} s (limit {machine.timeout} s)\n"
+            f"{output[-TAIL:]}\nconsole:\n{said[-TAIL:]}"
+        )
+    return Result(int(found[1]), output, said, seconds)
 
 
 def watch(command: Sequence[str], timeout: int, echo: bool) -> str:

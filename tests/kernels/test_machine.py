@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""A command under another kernel: status, output, switches; and what is not fetched twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.layout import REPOSITORY, ClusterError
+from tests.images import base
+from tests.kernels import debian, machine
+from tests.kernels.machine import Machine
+from tests.support.require import require
+
+pytestmark = pytest.mark.kernels
+
+
+@pytest.fixture(scope="module")
+def root() -> Path:
+    """Debian's root without the project."""
+    require("kernels", machine.missing())
+    return base.BASE.directory()
+
+
+def test_status_and_output_come_back(root: Path) -> None:
+    """Through the command line, as a person would."""
+    script = 'uname -r; echo "two words"; echo to stderr >&2; exit 7'
+    command = [sys.executable, "-m", "tests.kernels", "run", "--suite", "bullseye", "--root", str(root), "--"]
+    done = subprocess.run(
+        [*command, "sh", "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 7, done.stderr
+    release, *rest = done.stdout.splitlines()
+    assert release.startswith("5.10.")
+    assert rest == ["two words", "to stderr"]
+
+
+def test_switches_reach_the_kernel_and_files_reach_the_root(root: Path, tmp_path: Path) -> None:
+    """No type information, lockdown, an added file; and the root itself stays as it was."""
+    (tmp_path / "note").write_text("hello\n")
+    command = "cat /src/note /sys/kernel/security/lockdown; ls /sys/kernel/btf/vmlinux; touch /etc/written"
+    made = Machine(
+        "bookworm", root, btf=False, lockdown="confidentiality", add={"/src/note": tmp_path / "note"}
+    )
+    result = machine.run(made, ["sh", "-c", command])
+    assert result.output.startswith("hello\n")
+    assert "[confidentiality]" in result.output
+    assert "No such file" in result.output
+    assert not (root / "etc/written").exists()
+
+
+def test_a_command_that_does_not_end_is_reported_with_its_output(root: Path) -> None:
+    """The limit ends the emulator."""
+    with pytest.raises(ClusterError, match=r"(?s)limit 12 s.*still here"):
+        machine.run(Machine("bullseye", root, timeout=12), ["sh", "-c", "echo still here; sleep 600"])
+
+
+def test_modules_come_after_what_they_depend_on(tmp_path: Path) -> None:
+    """Dependencies are read from the modules; what is built in is left out."""
+    for name, depends in {"a": "b,built_in", "b": "c-c", "c-c": ""}.items():
+        (tmp_path / name).write_bytes(b"\0depends=" + depends.encode() + b"\0")
+    named = {name.replace("-", "_"): tmp_path / name for name in ("a", "b", "c-c")}
+    assert list(debian.ordered(["a"], named, {"built_in"})) == ["c_c", "b", "a"]
+    with pytest.raises(ClusterError, match="no module d"):
+        debian.ordered(["d"], named, set())
