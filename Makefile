@@ -45,6 +45,14 @@ test-kernel: bootstrap ## the BPF program in this kernel (root)
 	$(TOX) -e kernel --notest
 	$(SUDO) .tox/kernel/bin/python -m pytest -p no:cacheprovider tests/kernel $(ARGS)
 
+.PHONY: test-cluster
+test-cluster: bootstrap ## a real cluster on this machine (root, go; PACTO_CLUSTER=NAME keeps one)
+	$(TOX) -e cluster $(ARGS)
+
+.PHONY: test-kernels
+test-kernels: bootstrap ## Debian's 5.10, 6.1 and 6.12 in an emulator (root)
+	$(TOX) -e kernels $(ARGS)
+
 .PHONY: test-packaging
 test-packaging: bootstrap ## sdist, wheels and installs
 	$(TOX) -e packaging $(ARGS)
