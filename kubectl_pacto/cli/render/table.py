@@ -25,7 +25,12 @@ def render_table(results: Sequence[Result], *, with_evidence: bool = False) -> s
             lines += ["", f"{result.namespace}/{result.name}", *details]
     if any(result.checked.status.get("findings") for result in results):
         lines += ["", "`kubectl pacto explain CODE` says what a finding means and what to do."]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def printable(text: str) -> str:
+    """Text whose control characters are spelled out: objects may hold what would steer a terminal."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _row(result: Result) -> tuple[str, ...]:

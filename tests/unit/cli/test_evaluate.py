@@ -164,6 +164,16 @@ def test_what_was_not_read_is_not_known(tmp_path: Path, capsys: pytest.CaptureFi
     assert "cannot read Secret conf: never part of a bundle" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_table_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evil = "pactoVersion: '2.0'\nservice: {name: a, version: 1.0.0, \"\\e[2Jgone\": 1}\n"
+    path = tmp_path / "bundle.yaml"
+    path.write_text(yaml.safe_dump_all(objects({"contractRef": {"inline": evil}})))
+    assert evaluate("-f", path, *CLOCK) == 3
+    said = capsys.readouterr().out
+    assert "gone" in said
+    assert all(line.isprintable() for line in said.splitlines())
+
+
 def test_times_without_quotes_are_text(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quoted = bundle.read_text()
     bundle.write_text(re.sub(r"'(\d{4}-\d\d-\d\dT[^']*)'", r"\1", quoted))
