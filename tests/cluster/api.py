@@ -41,6 +41,7 @@ class Api:
     port: int
     tls: ssl.SSLContext
     token: str = ""
+    timeout: float = TIMEOUT_SECONDS
     kinds: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
 
     @classmethod
@@ -56,14 +57,15 @@ class Api:
 
     def with_token(self, token: str, authority: Path) -> Api:
         """The same server as somebody else: a ServiceAccount by its token."""
-        return Api(self.host, self.port, ssl.create_default_context(cafile=str(authority)), token, self.kinds)
+        tls = ssl.create_default_context(cafile=str(authority))
+        return Api(self.host, self.port, tls, token, self.timeout, self.kinds)
 
     def raw(
         self, method: str, path: str, body: str | None = None, content_type: str = "application/json"
     ) -> str:
         """One request; the body of a good answer, or ApiError."""
         connection = http.client.HTTPSConnection(
-            self.host, self.port, context=self.tls, timeout=TIMEOUT_SECONDS
+            self.host, self.port, context=self.tls, timeout=self.timeout
         )
         headers = {"Accept": "application/json"}
         if body is not None:

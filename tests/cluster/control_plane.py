@@ -107,6 +107,7 @@ def start_gateway(cluster: Cluster) -> None:
 def wait_ready(cluster: Cluster) -> None:
     """Until the API server says it is ready; a component that ends meanwhile is reported at once."""
     api = Api.from_kubeconfig(cluster.kubeconfig)
+    api.timeout = 2  # a server whose store is broken accepts and does not answer
     deadline = time.monotonic() + READY_SECONDS
     while True:
         try:
