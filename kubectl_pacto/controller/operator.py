@@ -16,6 +16,7 @@ from kubectl_pacto.controller.connection import Connection
 from kubectl_pacto.controller.heartbeats import Heartbeats
 from kubectl_pacto.controller.loader import ContractLoader
 from kubectl_pacto.controller.metrics import Metrics, Samples
+from kubectl_pacto.controller.node_agent import NodeAgents
 from kubectl_pacto.controller.options import Settings
 from kubectl_pacto.controller.queue import WorkQueue
 from kubectl_pacto.controller.reconcile import Parts, Reconciler
@@ -31,6 +32,7 @@ from kubectl_pacto.model.kube import Lease
 LOG: Final = logging.getLogger(__name__)
 TAKE_SECONDS: Final = 1.0
 STUCK_SECONDS: Final = 600.0
+AGENTS_SECONDS: Final = 30.0
 CONFLICT_PAUSE: Final = 0.2
 HEARTBEATS: Final = "Lease"
 
@@ -132,6 +134,7 @@ class Operator:
                 if self._stop.is_set():
                     return
         self._await_heartbeats()
+        self._start("node agents", self._care_for_agents)
         for number in range(self.settings.workers):
             self._start(f"worker {number}", self._work)
 
@@ -140,6 +143,20 @@ class Operator:
         waited, limit = 0.0, self.heartbeats.longest_interval()
         while self.heartbeats.unproven() and waited < limit and not self._stop.wait(0.2):
             waited += 0.2
+
+    def _care_for_agents(self) -> None:
+        agents = NodeAgents(self.settings.agent, self.settings.agent_namespace)
+        client = self._connection.client(self._stop.wait)
+        try:
+            while not self._stop.is_set():
+                try:
+                    agents.ensure(client)
+                    agents.clean(client)
+                except ApiError as error:
+                    LOG.warning("node agents: %s", error)
+                self._stop.wait(AGENTS_SECONDS)
+        finally:
+            client.close()
 
     def _work(self) -> None:
         client = self._connection.client(self._stop.wait)

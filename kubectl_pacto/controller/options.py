@@ -27,6 +27,7 @@ class Settings:
     identity: str
     checks: Options
     agent: NodeAgentValues | None = None
+    agent_namespace: str = AGENT_NAMESPACE
     kubeconfig: str = ""
     watch_namespace: str = ""
     leader_elect: bool = False
@@ -119,6 +120,7 @@ def settings(arguments: Sequence[str], environment: Mapping[str, str] = os.envir
         identity=environment.get("POD_NAME") or f"{os.uname().nodename}_{os.getpid()}",
         checks=_checks(given),
         agent=agent,
+        agent_namespace=given.node_agent_namespace,
         kubeconfig=given.kubeconfig,
         watch_namespace=given.watch_namespace,
         leader_elect=given.leader_elect,

@@ -101,12 +101,13 @@ class Reconciler:
         parts, unproven = self._parts, False
         cluster = parts.live.generation(due)
         options = parts.options
-        if loaded.validated.contract is not None and not pacto.is_reference:
+        is_evaluated = loaded.validated.contract is not None and not pacto.is_reference
+        if is_evaluated:
             read_bound(client, cluster, pacto)
             if parts.prober is not None:
                 parts.prober.probe(cluster, pacto, loaded)
         kernel = options.kernel
-        if kernel.enabled:
+        if kernel.enabled and is_evaluated:
             names = nodes_of(cluster, pacto)
             parts.nodes.refresh(client, names)
             beats = parts.nodes.heartbeats(names)
