@@ -33,6 +33,26 @@ COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
         "explain",
         "Explain a finding by its code.",
     ),
+    "install": (
+        "kubectl_pacto.cli.install_cmd",
+        "install",
+        "Install the operator and, if wanted, the node agents.",
+    ),
+    "upgrade": (
+        "kubectl_pacto.cli.upgrade_cmd",
+        "upgrade",
+        "Bring an installation to this version.",
+    ),
+    "uninstall": (
+        "kubectl_pacto.cli.uninstall_cmd",
+        "uninstall",
+        "Remove what install made.",
+    ),
+    "check": (
+        "kubectl_pacto.cli.check_cmd",
+        "check",
+        "Is everything as it must be, and if not, what to do.",
+    ),
     "status": (
         "kubectl_pacto.cli.status_cmd",
         "status",

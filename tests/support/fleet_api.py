@@ -14,6 +14,10 @@ from tests.support.fake_api import FakeApi, serve
 NOW = "2026-10-18T09:12:44Z"
 DATE = "Sun, 18 Oct 2026 09:12:44 GMT"
 Raw = dict[str, Any]
+READY: dict[str, Raw] = {
+    "CustomResourceDefinition": {"conditions": [{"type": "Established", "status": "True"}]},
+    "Deployment": {"readyReplicas": 1, "updatedReplicas": 1, "observedGeneration": 1},
+}
 
 
 def path_of(raw: Raw, plural: str = "") -> str:
@@ -35,6 +39,8 @@ class FleetApi(FakeApi):
         self.forbidden: set[str] = set()
         self.page = 0  # at most this many items per page, whatever is asked for
         self.writes: list[tuple[str, str, Raw | None]] = []
+        self.denied: set[str] = set()  # resources that an access review says no to
+        self.ready = True  # whether what is applied is ready at once
 
     def add(self, *objects: Raw) -> None:
         """Store objects where they belong."""
@@ -47,12 +53,18 @@ class FleetApi(FakeApi):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if any(word in parts.path.split("/") for word in self.forbidden):
             return 403, fake_api._status(f"{parts.path} is forbidden: User cannot {method.lower()} it")
+        if parts.path.endswith("/selfsubjectaccessreviews") and body is not None:
+            resource = body["spec"]["resourceAttributes"]["resource"]
+            return 201, {"status": {"allowed": resource not in self.denied}}
         if method in ("PATCH", "DELETE", "POST"):
             self.writes.append((method, path, body))
         if method == "PATCH" and body is not None:
             return self._apply(parts.path, body, dry="dryRun" in query)
-        if method == "DELETE":
+        if method == "DELETE" and "dryRun" not in query:
             gone = self.objects.pop(parts.path, None)
+            if gone and parts.path.startswith("/api/v1/namespaces/") and parts.path.count("/") == 4:
+                inside = f"{parts.path.replace('/api/v1', '', 1)}/"
+                self.objects = {where: raw for where, raw in self.objects.items() if inside not in where}
             return (200, gone) if gone else (404, fake_api._status(f"{parts.path} not found"))
         if method == "GET" and parts.path not in self.objects and self._is_collection(parts.path):
             return 200, self._list(parts.path, query)
@@ -61,11 +73,18 @@ class FleetApi(FakeApi):
     def _apply(self, path: str, body: Raw, *, dry: bool) -> tuple[int, Any]:
         before = self.objects.get(path)
         wanted = {**body, "metadata": {**(before or {}).get("metadata", {}), **body["metadata"]}}
-        if before is not None and all(before.get(key) == value for key, value in wanted.items()):
+        namespace = body["metadata"].get("namespace")
+        if dry and namespace and f"/api/v1/namespaces/{namespace}" not in self.objects:
+            return 404, fake_api._status(f"namespaces {namespace} not found")
+        is_ours = {"manager": "kubectl-pacto"} in wanted["metadata"].get("managedFields", ())
+        if before is not None and is_ours and all(before.get(key) == wanted[key] for key in wanted):
             return 200, before
         merged = {**(before or {}), **wanted}
         if dry:
             return (200 if before else 201), merged
+        merged["metadata"] = {**merged["metadata"], "managedFields": [{"manager": "kubectl-pacto"}]}
+        if self.ready:
+            merged["status"] = READY.get(body["kind"], {})
         return (200 if before else 201), self.put(path, merged)
 
     def _is_collection(self, path: str) -> bool:

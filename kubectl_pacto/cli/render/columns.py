@@ -86,8 +86,8 @@ def emit(data: Mapping[str, Any], form: str, *, text: Callable[[], str], names: 
 
         return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     if form == "yaml":
-        import yaml
+        from kubectl_pacto.cli.render.plain_yaml import dump
 
-        return str(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=WIDTH))
+        return dump(dict(data))
     made = "\n".join(names) if form == "name" else text()
     return f"{made}\n" if made else ""

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The objects of a release, by the values of the chart; and where the API serves each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any, Final
+from urllib.parse import quote
+
+from kubectl_pacto.errors import UnreadableInput, UsageError
+
+Raw = Mapping[str, Any]
+MANIFESTS: Final = "kubectl_pacto.controller.manifests"
+_PLURALS: Final = {
+    "NetworkPolicy": "networkpolicies",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "Ingress": "ingresses",
+}
+
+
+def release_objects(values: Raw, namespace: str) -> list[dict[str, Any]]:
+    """All objects of a release in the order in which they are created. Raises UsageError."""
+    module = import_module(f"{MANIFESTS}.operator_objects")
+    made: list[dict[str, Any]] = module.release_objects(values, namespace=namespace)
+    return made
+
+
+def path_of(raw: Raw) -> str:
+    """Where the API serves this object."""
+    version, metadata = str(raw["apiVersion"]), raw["metadata"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    plural = _PLURALS.get(raw["kind"], f"{raw['kind'].lower()}s")
+    namespace = metadata.get("namespace")
+    inside = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    return f"{base}{inside}/{plural}/{quote(metadata['name'], safe='')}"
+
+
+def title_of(raw: Raw) -> str:
+    """An object as kubectl names it: kind.group/name."""
+    group = str(raw["apiVersion"]).rpartition("/")[0]
+    kind = str(raw["kind"]).lower()
+    return f"{kind}.{group}/{raw['metadata']['name']}" if group else f"{kind}/{raw['metadata']['name']}"
+
+
+def read_values(files: Iterable[str], settings: Iterable[str]) -> dict[str, Any]:
+    """Values of files, the later over the earlier, and of `a.b=c` settings over all. Raises UsageError."""
+    from kubectl_pacto.collect.objects import read_text
+    from kubectl_pacto.yamltext import YamlError, load_all
+
+    values: dict[str, Any] = {}
+    for file in files:
+        try:
+            document = next(load_all(read_text(file)), None)
+        except YamlError as error:
+            raise UnreadableInput(file=file, problem=str(error)) from None
+        if not isinstance(document, dict | None):
+            raise UsageError(f"{file}: values must be a mapping, as in nodeAgent: {{enabled: true}}")
+        values = merge(values, document or {})
+    for setting in settings:
+        values = merge(values, _parse(setting))
+    return values
+
+
+def merge(below: Raw, above: Raw) -> dict[str, Any]:
+    """Mappings merged into each other; anything else of `above` replaces; null takes a key out."""
+    made = dict(below)
+    for key, value in above.items():
+        if value is None:
+            made.pop(key, None)
+        elif isinstance(value, dict) and isinstance(made.get(key), dict):
+            made[key] = merge(made[key], value)
+        else:
+            made[key] = value
+    return made
+
+
+def _parse(setting: str) -> dict[str, Any]:
+    """One `--set`: a path of names, and a value as Helm types it (numbers, true, false, null, text)."""
+    from kubectl_pacto.yamltext import YamlError, load_all
+
+    path, equals, text = setting.partition("=")
+    names = path.split(".")
+    if not equals or not all(names):
+        raise UsageError(f"--set {setting}: must be NAME.NAME=VALUE, as in nodeAgent.enabled=true")
+    try:
+        value = next(load_all(text), "") if text else ""
+    except YamlError:
+        value = text
+    for name in reversed(names):
+        value = {name: value}
+    assert isinstance(value, dict)
+    return value

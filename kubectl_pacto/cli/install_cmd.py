@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""`kubectl pacto install`: from nothing to a running operator, and its node agents if wanted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from kubectl_pacto.cli.connection import open_session, with_connection
+from kubectl_pacto.cli.install.command import Choices, print_objects, say, with_choices
+from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.kube.kubeconfig import Flags
+
+NAMESPACE: Final = "pacto-operator-system"
+EXAMPLES: Final = """
+\b
+Examples:
+  kubectl pacto install                              # the operator alone
+  kubectl pacto install --node-agent                 # with an agent on each node
+  kubectl pacto install --node-agent -o yaml > pacto.yaml   # for GitOps: what it would apply
+  kubectl pacto install --dry-run=server --diff
+"""
+
+
+@click.command(short_help="Install the operator and, if wanted, the node agents.", epilog=EXAMPLES)
+@with_connection(f"The operator's namespace. [default: {NAMESPACE}]")
+@with_choices
+def install(*, flags: Flags, choices: Choices) -> None:
+    """Install the operator: CRDs, rights, admission policy, Deployment, by server-side apply.
+
+    Running it again changes nothing, or what the given values change; those of the last install are
+    kept. What a Helm release or another operator owns is never touched.
+    """
+    run(flags, choices, upgrade=False)
+
+
+def run(flags: Flags, choices: Choices, *, upgrade: bool, allow_downgrade: bool = False) -> None:
+    """Install or upgrade. Raises PactoError."""
+    from kubectl_pacto.cli.install.apply import How, Outcome, diff
+    from kubectl_pacto.cli.install.objects import release_objects, title_of
+    from kubectl_pacto.cli.install.release import NothingInstalled, carry_out, plan, require_newer
+
+    namespace, values = flags.namespace or NAMESPACE, choices.values()
+    if not upgrade and (choices.form or choices.dry_run == "client"):
+        objects = release_objects(values, namespace)
+        if choices.form:
+            print_objects(objects, choices.form)
+        else:
+            write("".join(f"{title_of(raw)} created (dry run)\n" for raw in objects))
+        return
+    session = open_session(flags)
+    made = plan(session.client, namespace, values, reset=choices.reset, take_ownership=choices.take_ownership)
+    if upgrade and made.before is None:
+        raise NothingInstalled(namespace=namespace)
+    require_newer(made, allowed=allow_downgrade)
+    if choices.form:
+        print_objects(made.objects, choices.form)
+        return
+    if choices.with_diff:
+        write(diff(made.objects, made.current))
+    if choices.dry_run == "client":
+        write("".join(f"{title_of(raw)} configured (dry run)\n" for raw in made.objects))
+        return
+    if not choices.skip_checks:
+        _preflight(flags, namespace, made.values)
+    how = How(dry_run=choices.dry_run == "server", force=choices.force)
+    outcomes = carry_out(session.client, made, how, say, timeout=choices.timeout if choices.wait else None)
+    if not how.dry_run:
+        _next_steps(changed=set(outcomes) != {Outcome.UNCHANGED}, values=made.values)
+
+
+def _preflight(flags: Flags, namespace: str, values: dict[str, object]) -> None:
+    from kubectl_pacto.cli.check_cmd import require_possible
+
+    require_possible(flags, namespace, values)
+
+
+def _next_steps(*, changed: bool, values: dict[str, object]) -> None:
+    """What to do now, on stderr: standard output is for what happened."""
+    agent = values.get("nodeAgent")
+    has_agent = isinstance(agent, dict) and agent.get("enabled")
+    click.echo("pacto is ready" if changed else "pacto is ready; nothing changed", err=True)
+    click.echo(f"next: kubectl pacto {'coverage' if has_agent else 'status -A'}", err=True)
