@@ -30,6 +30,8 @@ def parser() -> argparse.ArgumentParser:
         command(name, text).add_argument(
             "--kubernetes", default=DEFAULT_VERSION, help=f"version, of: {', '.join(VERSIONS)}"
         )
+    command("e2e-up", "everything that tests start from, by the provider that CLUSTER names")
+    command("e2e-down", "take that down again")
     node = command("node", "add a node and wait until it is Ready")
     node.add_argument("node")
     node.add_argument("--remove", action="store_true", help="end it instead")
@@ -58,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(build.build(full_version(arguments.kubernetes)))
         case "up":
             cluster.up(target, full_version(arguments.kubernetes))
+        case "e2e-up" | "e2e-down" as step:
+            end_to_end(step, target.name)
         case "node":
             change = cluster.remove_node if arguments.remove else cluster.add_node
             change(target, valid_name(arguments.node, "node"))
@@ -81,6 +85,22 @@ def run(arguments: argparse.Namespace) -> int:
         case other:
             raise AssertionError(other)
     return 0
+
+
+def end_to_end(step: str, name: str) -> None:
+    """The cluster that acceptance tests use, from kind or from here."""
+    from tests.cluster import live
+    from tests.images import runtime, workloads
+
+    provider = live.provider(name)
+    if step == "e2e-down":
+        provider.down()
+        return
+    provider.up(full_version(os.environ.get("PACTO_KUBERNETES", DEFAULT_VERSION)))
+    provider.add_nodes(live.NODES)
+    for archive in (workloads.small_archive(), runtime.archive()):
+        provider.load(archive)
+    print(f"KUBECONFIG={provider.kubeconfig}")
 
 
 def show_status(target: Cluster) -> int:

@@ -64,9 +64,7 @@ class Api:
         self, method: str, path: str, body: str | None = None, content_type: str = "application/json"
     ) -> str:
         """One request; the body of a good answer, or ApiError."""
-        connection = http.client.HTTPSConnection(
-            self.host, self.port, context=self.tls, timeout=self.timeout
-        )
+        connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls, timeout=self.timeout)
         headers = {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = content_type
