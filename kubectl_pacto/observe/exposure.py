@@ -80,7 +80,8 @@ def _routed(snapshot: Snapshot, service: Service, port: ServicePort) -> tuple[Ex
             for backend in route.backends
         ):
             return Exposure.UNKNOWN, f"HTTPRoute {route.name} routes to it; its gateway is not read"
-    if service.type == "ClusterIP" and not service.external_ips:
+    # an external IP that got here is a private one, which exposes to private networks alone
+    if service.type == "ClusterIP":
         return Exposure.INTERNAL, f"Service {service.name} is a ClusterIP that nothing routes to"
     return Exposure.UNKNOWN, f"Service {service.name} is a {service.type} with no address known to be public"
 
