@@ -95,6 +95,7 @@ def _add_kernel(made: argparse.ArgumentParser) -> None:
     add("--mesh-proxies", type=_names, default=(), metavar="NAMES", help="more proxy containers")
     add("--node-agent-namespace", default=AGENT_NAMESPACE)
     add("--node-agent-image", default=DEFAULTS.image)
+    add("--node-agent-image-pull-policy", default=DEFAULTS.image_pull_policy)
     add("--publish-interval", type=_duration, default=DEFAULTS.publish_interval, metavar="DURATION")
     add("--resync-interval", type=_duration, default=DEFAULTS.resync_interval, metavar="DURATION")
     add("--mapper", choices=MAPPERS, default=DEFAULTS.mapper)
@@ -168,6 +169,7 @@ def _agent(made: argparse.ArgumentParser, given: argparse.Namespace) -> NodeAgen
     return NodeAgentValues(
         namespace=given.node_agent_namespace,
         image=given.node_agent_image,
+        image_pull_policy=given.node_agent_image_pull_policy,
         publish_interval=given.publish_interval,
         resync_interval=given.resync_interval,
         mapper=given.mapper,

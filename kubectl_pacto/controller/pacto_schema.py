@@ -108,7 +108,23 @@ def _target() -> Schema:
         },
         ["name"],
     )
-    interface = record(
+    return record(
+        "What runs the contract's service, in this namespace; omitted: the contract is for reference only.",
+        {
+            "serviceName": text("The Service.", maxLength=63),
+            "workloadRef": workload,
+            "interfaceBindings": listing(
+                "Which port serves which interface.", _interface_binding(), keys=("interface",)
+            ),
+            "configBindings": listing(
+                "Which object holds which configuration.", _config_binding(), keys=("configuration",)
+            ),
+        },
+    )
+
+
+def _interface_binding() -> Schema:
+    return record(
         "One interface of the contract and its Service port.",
         {
             "interface": name("The interface, as the contract names it."),
@@ -116,7 +132,10 @@ def _target() -> Schema:
         },
         ["interface", "servicePort"],
     )
-    configuration = record(
+
+
+def _config_binding() -> Schema:
+    return record(
         "One configuration of the contract and the object that holds it.",
         {
             "configuration": name("The configuration, as the contract names it."),
@@ -127,27 +146,13 @@ def _target() -> Schema:
         },
         ["configuration", "kind", "name"],
     )
-    return record(
-        "What runs the contract's service, in this namespace; omitted: the contract is for reference only.",
-        {
-            "serviceName": text("The Service.", maxLength=63),
-            "workloadRef": workload,
-            "interfaceBindings": listing(
-                "Which port serves which interface.", interface, keys=("interface",)
-            ),
-            "configBindings": listing(
-                "Which object holds which configuration.", configuration, keys=("configuration",)
-            ),
-        },
-    )
 
 
 _HOLDERS = ("ConfigMap", "Secret")
 
 
-def revision_crd() -> Schema:
-    """The PactoRevision CustomResourceDefinition."""
-    spec = record(
+def _revision_spec() -> Schema:
+    return record(
         "Which contract of which Pacto.",
         {
             "pactoRef": name("The Pacto."),
@@ -164,6 +169,10 @@ def revision_crd() -> Schema:
         },
         ["pactoRef", "version", "source"],
     )
+
+
+def revision_crd() -> Schema:
+    """The PactoRevision CustomResourceDefinition."""
     status = record(
         "What became of getting it.",
         {
@@ -174,7 +183,9 @@ def revision_crd() -> Schema:
         },
         ["resolved"],
     )
-    schema = whole("One version of a Pacto's contract.", {"spec": spec, "status": status}, ["spec"])
+    schema = whole(
+        "One version of a Pacto's contract.", {"spec": _revision_spec(), "status": status}, ["spec"]
+    )
     columns = [
         column("Version", ".spec.version"),
         column("Pacto", ".spec.pactoRef"),
