@@ -68,6 +68,21 @@ COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
         "coverage",
         "How much of each node and pod the kernel's view covers.",
     ),
+    "bundle": (
+        "kubectl_pacto.cli.bundle_cmd",
+        "bundle",
+        "Collect what a verdict rests on into one file.",
+    ),
+    "version": (
+        "kubectl_pacto.cli.version_cmd",
+        "version",
+        "Versions of plugin, cluster, operator and agents.",
+    ),
+    "completion": (
+        "kubectl_pacto.cli.completion_cmd",
+        "completion",
+        "Set shell completion up.",
+    ),
     "demo": (
         "kubectl_pacto.cli.demo_cmd",
         "demo",
@@ -132,6 +147,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments == ["--version"]:
         print(f"{PROGRAM} {__version__}")
+        return 0
+    if arguments[:1] == ["__complete"]:
+        # not a command: click would take a `--` that is being completed for its own
+        from kubectl_pacto.cli.completion_cmd import complete
+
+        complete(arguments[1:])
         return 0
     import click
 

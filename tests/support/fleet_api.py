@@ -130,6 +130,7 @@ def serve_fleet(api: FleetApi) -> Iterator[str]:
         base = made(served)
 
         class Handler(base):  # type: ignore[misc, valid-type]
+            disable_nagle_algorithm = True
             do_PATCH = do_DELETE = base._serve  # type: ignore[attr-defined]  # noqa: N815
 
             def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002
