@@ -254,7 +254,8 @@ def test_fast_open_connections_are_told_as_others_are(pod: Pod, recorder: Record
         "KEPT[inode].setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 16)\n"
         "server = KEPT[inode]\n"
         "def accepts():\n"
-        "    while True: server.accept()[0].close()\n"
+        "    while True:\n"
+        "        one = server.accept()[0]; one.recv(1); one.close()\n"  # unread, it would reset the caller
         "import threading; threading.Thread(target=accepts, daemon=True).start()"
     )
     flag = "socket.MSG_FASTOPEN"
