@@ -12,6 +12,7 @@ from typing import Any, Final
 from kubectl_pacto.collect.live import Live
 from kubectl_pacto.collect.live_kinds import LIVE_KINDS, LiveKind
 from kubectl_pacto.collect.live_nodes import NodeObjects
+from kubectl_pacto.collect.probing import PortProber
 from kubectl_pacto.controller.connection import Connection
 from kubectl_pacto.controller.heartbeats import Heartbeats
 from kubectl_pacto.controller.loader import ContractLoader
@@ -20,6 +21,7 @@ from kubectl_pacto.controller.node_agent import NodeAgents
 from kubectl_pacto.controller.options import Settings
 from kubectl_pacto.controller.queue import WorkQueue
 from kubectl_pacto.controller.reconcile import Parts, Reconciler
+from kubectl_pacto.controller.revisions import Revisions
 from kubectl_pacto.controller.triggers import Triggers
 from kubectl_pacto.kube.errors import ApiConflict, ApiError
 from kubectl_pacto.kube.paths import leases
@@ -66,6 +68,8 @@ class Operator:
             metrics=self.metrics,
             options=settings.checks,
             watch_alive=self._watch_alive,
+            prober=PortProber() if settings.probing else None,
+            revise=Revisions().ensure,
         )
         self._reconciler = Reconciler(parts)
         self.metrics.live("pacto_queue_depth", lambda: [((), float(self.queue.depth()))])

@@ -26,6 +26,7 @@ from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiNotFound
 from kubectl_pacto.kube.reflector import Key
 from kubectl_pacto.model.bounds import PUBLISH_INTERVAL_SECONDS
+from kubectl_pacto.model.contract import Contract
 from kubectl_pacto.model.instant import parse_instant
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import Options
@@ -46,7 +47,7 @@ class Loader(Protocol):
 class Prober(Protocol):
     """Who asks Service ports what they speak."""
 
-    def probe(self, cluster: LiveCluster, pacto: Pacto, loaded: Loaded) -> None:
+    def probe(self, cluster: LiveCluster, pacto: Pacto, contract: Contract) -> None:
         """Add the answers of the target's bound ports to the cluster."""
 
 
@@ -101,13 +102,13 @@ class Reconciler:
         parts, unproven = self._parts, False
         cluster = parts.live.generation(due)
         options = parts.options
-        is_evaluated = loaded.validated.contract is not None and not pacto.is_reference
-        if is_evaluated:
+        contract = None if loaded.validated.errors or pacto.is_reference else loaded.validated.contract
+        if contract is not None:
             read_bound(client, cluster, pacto)
             if parts.prober is not None:
-                parts.prober.probe(cluster, pacto, loaded)
+                parts.prober.probe(cluster, pacto, contract)
         kernel = options.kernel
-        if kernel.enabled and is_evaluated:
+        if kernel.enabled and contract is not None:
             names = nodes_of(cluster, pacto)
             parts.nodes.refresh(client, names)
             beats = parts.nodes.heartbeats(names)

@@ -19,7 +19,10 @@ def manager_rules(values: Mapping[str, Any]) -> list[Rule]:
     """Across the cluster: follow what checks read, write statuses, tell events."""
     rules = [
         _rule(GROUP, ["pactos"], FOLLOW),
-        _rule(GROUP, ["pactos/status"], ["patch"]),
+        _rule(GROUP, ["pactorevisions"], ["create"]),
+        _rule(GROUP, ["pactos/status", "pactorevisions/status"], ["patch"]),
+        # owner references that block deletion ask for it where the server checks them
+        _rule(GROUP, ["pactos/finalizers"], ["update"]),
         _rule("", ["services", "pods", "namespaces"], FOLLOW),
         # of a bound Secret only the metadata is asked for; a pull secret's data is read
         _rule("", ["configmaps", "secrets"], ["get"]),
