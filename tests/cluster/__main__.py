@@ -41,7 +41,6 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--node", default="", help="in this node")
     run.add_argument("arguments", nargs=argparse.REMAINDER)
     command("status", "what runs; exit status 1 when something does not")
-    command("kubeconfig", "print the path of the admin's kubeconfig")
     command("down", "end everything and leave nothing")
     command("deps", "install missing Debian packages").add_argument(
         "groups", nargs="*", help=", ".join(deps.GROUPS)
@@ -68,13 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
         case "load":
             cluster.load(target, arguments.archive)
         case "kubectl":
-            return subprocess.run(cluster.kubectl(target, arguments.arguments), check=False).returncode
+            return subprocess.run(cluster.kubectl(target, words), check=False).returncode
         case "exec":
             return subprocess.run(cluster.exec_command(target, arguments.node, words), check=False).returncode
         case "status":
             return show_status(target)
-        case "kubeconfig":
-            print(target.kubeconfig)
         case "down":
             cluster.down(target)
         case "deps":
@@ -104,10 +101,12 @@ def end_to_end(step: str, name: str) -> None:
 
 
 def show_status(target: Cluster) -> int:
-    """One line per component."""
+    """One line per component, and where the admin's kubeconfig is."""
     rows = cluster.status(target)
     for name, text in rows:
         print(f"{name:24} {text}")
+    if target.kubeconfig.exists():
+        print(f"{'kubeconfig':24} {target.kubeconfig}")
     return 0 if rows and all(text in ("running", "Ready") for _, text in rows) else 1
 
 

@@ -7,6 +7,7 @@ seconds, needs neither, and gives the emulated kernels their root directory.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import shutil
 import subprocess
@@ -52,68 +53,75 @@ def sources() -> list[Path]:
     return [Path(name) for name in names if (REPOSITORY / name).is_file()]
 
 
-def wheels(extra: Sequence[str] = ()) -> Path:
-    """A directory with the checkout's wheel, everything it depends on, `extra`, and pip itself."""
-    if sys.version_info[:2] != PYTHON:
-        raise ClusterError(
-            f"the image's Python is {PYTHON[0]}.{PYTHON[1]}: build its wheel with the same version"
-        )
+@functools.cache
+def wheels() -> Path:
+    """A directory with the checkout's wheel, everything it depends on, and pip itself.
+
+    As the checkout was when this program first asked: all of a run's images are of one state.
+    """
     names = sources()
-    digest = hashlib.sha256("\0".join(extra).encode())
+    digest = hashlib.sha256()
     for name in names:
         digest.update(f"{name}\0".encode() + (REPOSITORY / name).read_bytes())
-    path = cache() / "wheels" / digest.hexdigest()[:16]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = wheel_cache() / digest.hexdigest()[:16]
     with base.locked(path):
         if not path.exists():
-            begin = time.monotonic()
-            _build(path, names, extra)
-            print(f"built wheels in {time.monotonic() - begin:.0f} s", flush=True)
+            with tempfile.TemporaryDirectory() as copy:
+                # a build leaves files in its tree, and another may run there
+                for name in names:
+                    target = Path(copy) / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(REPOSITORY / name, target)
+                _pip_wheel(path, copy, "pip")
     return path
 
 
-def _build(path: Path, names: Sequence[Path], extra: Sequence[str]) -> None:
-    """In a copy: a build leaves files in its tree, and another may run there."""
+def further_wheels(names: Sequence[str]) -> Path:
+    """A directory with these distributions and what they depend on."""
+    path = wheel_cache() / "-".join(sorted(names))
+    with base.locked(path):
+        if not path.exists():
+            _pip_wheel(path, *names)
+    return path
+
+
+def wheel_cache() -> Path:
+    """Where directories of wheels are kept; only for the Python that the image has."""
+    if sys.version_info[:2] != PYTHON:
+        raise ClusterError(f"the image's Python is {PYTHON[0]}.{PYTHON[1]}: its wheels need the same version")
+    path = cache() / "wheels"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _pip_wheel(path: Path, *wanted: str) -> None:
+    begin = time.monotonic()
     unfinished = path.with_name(f"{path.name}.part")
     shutil.rmtree(unfinished, ignore_errors=True)
-    with tempfile.TemporaryDirectory() as copy:
-        for name in names:
-            target = Path(copy) / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(REPOSITORY / name, target)
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "--quiet",
-            "--wheel-dir",
-            str(unfinished),
-            copy,
-            "pip",
-            *extra,
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--wheel-dir", str(unfinished), *wanted]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ClusterError(f"pip wheel: {done.stderr.strip()[-3000:]}")
     unfinished.rename(path)
+    print(f"built wheels in {time.monotonic() - begin:.0f} s", flush=True)
 
 
 def directory(extra: Sequence[str] = ()) -> Path:
     """The runtime root as a directory, with further distributions where a test needs them."""
-    taken = wheels(extra)
-    path = base.images_cache() / f"runtime-{base.BASE.key}-{taken.name}"
+    taken = [wheels(), *([further_wheels(extra)] if extra else [])]
+    path = base.images_cache() / "-".join(["runtime", base.BASE.key, *(one.name for one in taken)])
     with base.locked(path):
         if not path.exists():
             _install(path, taken, extra)
     return path
 
 
-def _install(path: Path, taken: Path, extra: Sequence[str]) -> None:
+def _install(path: Path, taken: Sequence[Path], extra: Sequence[str]) -> None:
     unfinished = path.with_name(f"{path.name}.part")
     shutil.rmtree(unfinished, ignore_errors=True)
     subprocess.run(["cp", "-a", "--reflink=auto", str(base.BASE.directory()), str(unfinished)], check=True)
-    subprocess.run(["cp", "-a", str(taken), str(unfinished / "tmp/wheels")], check=True)
+    for one in taken:
+        shutil.copytree(one, unfinished / "tmp/wheels", dirs_exist_ok=True)
     command = ["chroot", str(unfinished), "sh", "-c", INSTALL, "sh", "kubectl-pacto", *extra]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
