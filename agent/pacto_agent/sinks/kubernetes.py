@@ -9,6 +9,7 @@ a quiet node costs two requests per interval.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -81,7 +82,7 @@ class KubernetesSink:
         self._client = client
         self._interval = interval
         self._clock = clock
-        self._raw: dict[str, Any] = {}
+        self._text = ""  # as text the object takes a tenth of what its dicts take
         self._object = _Held(
             client, paths.node_observations(namespace), paths.node_observations(namespace, name)
         )
@@ -100,7 +101,7 @@ class KubernetesSink:
 
     def put(self, observation: dict[str, Any]) -> None:
         """Write the object; raises SinkFailed, and then nothing vouches until a write is acknowledged."""
-        self._raw = observation
+        self._text = json.dumps(observation, separators=(",", ":"))
         with _as_sink_failed():
             self._object.write(observation)
         self._checked_at = self._clock()
@@ -111,7 +112,7 @@ class KubernetesSink:
             # a check is due after one interval, so that none is older than two when it vouches
             if not self._object.version or self._clock() - self._checked_at >= self._interval:
                 if not self._object.is_ours():
-                    self._object.write(self._raw)
+                    self._object.write(json.loads(self._text))
                 self._checked_at = self._clock()
             self._lease.write(lease)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import http.client
-import shutil
 import socket
 import subprocess
 import time
@@ -18,7 +17,8 @@ from kubectl_pacto.collect.credentials import Credentials
 from kubectl_pacto.collect.registry import Registry
 from kubectl_pacto.collect.registry_errors import ArtifactNotFound, RegistryDenied
 from tests.support.bundles import CONTRACT, MANIFEST, archive, digest, manifest
-from tests.support.require import require_programs
+from tests.support.debian import unpacked
+from tests.support.require import require
 
 LAYER = archive({"pacto.yaml": CONTRACT, "interfaces/openapi.yaml": b"openapi: 3.0.0\n"})
 # me with the password "secret", bcrypt
@@ -63,15 +63,15 @@ def push(host: str, repository: str, tags: list[str], credentials: Credentials |
 
 @pytest.fixture(params=["open", "htpasswd"])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Credentials | None]]:
-    require_programs("cluster", "docker-registry")
+    program = unpacked("docker-registry", "docker-registry")
+    require("cluster", "" if program else "Debian's docker-registry cannot be had")
+    assert program is not None
     port, auth = free_port(), ""
     if request.param == "htpasswd":
         (tmp_path / "htpasswd").write_text(HTPASSWD)
         auth = f"auth: {{htpasswd: {{realm: test, path: {tmp_path}/htpasswd}}}}"
     config = tmp_path / "config.yml"
     config.write_text(CONFIG.format(root=tmp_path, port=port, auth=auth))
-    program = shutil.which("docker-registry")
-    assert program is not None
     process = subprocess.Popen(
         [program, "serve", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
