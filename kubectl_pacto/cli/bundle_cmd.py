@@ -9,8 +9,8 @@ from typing import Final
 import click
 
 from kubectl_pacto.cli.connection import open_session, with_connection
+from kubectl_pacto.cli.errors import CannotWrite
 from kubectl_pacto.cli.listing import agent_option
-from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.kubeconfig import Flags
 
 EXAMPLES: Final = """
@@ -19,10 +19,6 @@ Examples:
   kubectl pacto bundle -f bundle.yaml
   kubectl pacto evaluate -f bundle.yaml --at TIME   # TIME as bundle said it
 """
-
-
-class CannotWrite(PactoError):
-    """{file}: cannot be written: {problem}"""
 
 
 @click.command(short_help="Collect what a verdict rests on into one file.", epilog=EXAMPLES)

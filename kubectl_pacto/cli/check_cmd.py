@@ -10,10 +10,10 @@ import click
 
 from kubectl_pacto.cli.checks import Check, Result, Scope, run_groups, worst
 from kubectl_pacto.cli.connection import open_session, with_connection
-from kubectl_pacto.cli.install_cmd import NAMESPACE
+from kubectl_pacto.cli.errors import NotPossible
+from kubectl_pacto.cli.install.command import NAMESPACE
 from kubectl_pacto.cli.listing import agent_option
 from kubectl_pacto.cli.terminal import may_colour, paint, write
-from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.kubeconfig import Flags
 
 Groups = Sequence[tuple[str, Sequence[Check]]]
@@ -25,10 +25,6 @@ Examples:
   kubectl pacto check          # does all of it run?
   kubectl pacto check -o short # what is wrong, to paste into a chat
 """
-
-
-class NotPossible(PactoError):
-    """this cluster cannot take it: {problems} (--skip-checks goes on all the same)"""
 
 
 @click.command(short_help="Is everything as it must be, and if not, what to do.", epilog=EXAMPLES)

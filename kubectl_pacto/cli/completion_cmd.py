@@ -8,14 +8,14 @@ after a tab, and a last line `:DIRECTIVE` (the bits of cobra's protocol).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from kubectl_pacto.cli.errors import NoFolder
 from kubectl_pacto.cli.terminal import write
-from kubectl_pacto.errors import PactoError
 
 NO_FILES: Final = 4
 FILES: Final = 0
@@ -26,11 +26,6 @@ SCRIPT: Final = """\
 exec kubectl pacto __complete "$@"
 """
 NAME: Final = "kubectl_complete-pacto"
-
-
-class NoFolder(PactoError):
-    """none of the folders of PATH can be written: save the output of `kubectl pacto completion` as
-    {name} in one of them and make it executable"""
 
 
 @click.command(short_help="Set shell completion up.")
@@ -64,25 +59,23 @@ def _writable() -> str:
     raise NoFolder(name=NAME)
 
 
-def complete(words: Sequence[str]) -> None:
-    """Print the candidates for the last of WORDS, as kubectl wants them."""
+def complete(words: Sequence[str], group: click.Group, helps: Mapping[str, str]) -> None:
+    """Print the candidates for the last of `words`, as kubectl wants them; `helps` is a line per command."""
     before, last = list(words[:-1]), words[-1] if words else ""
     try:
-        found, directive = candidates(before, last)
+        found, directive = candidates(group, helps, before, last)
     except Exception:  # a completion that breaks offers nothing, and never an error in a prompt
         found, directive = [], NO_FILES
     lines = [f"{name}\t{text}" if text else name for name, text in found if name.startswith(last)]
     write("".join(f"{line}\n" for line in [*lines, f":{directive}"]))
 
 
-def candidates(before: Sequence[str], last: str) -> tuple[list[tuple[str, str]], int]:
+def candidates(
+    group: click.Group, helps: Mapping[str, str], before: Sequence[str], last: str
+) -> tuple[list[tuple[str, str]], int]:
     """What may stand in place of `last`, with descriptions, and the directive."""
-    from kubectl_pacto.cli.main import COMMANDS, build_group
-
     if not before:
-        shown = [(name, entry[2]) for name, entry in sorted(COMMANDS.items())]
-        return shown, NO_FILES
-    group = build_group()
+        return sorted(helps.items()), NO_FILES
     command = group.get_command(click.Context(group), before[0])
     if command is None:
         return [], NO_FILES

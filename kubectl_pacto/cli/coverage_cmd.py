@@ -106,7 +106,7 @@ def _pods(
     session: Session, objects: NodeObjects, node: str, pod: str, namespace: str, staleness: float | None
 ) -> list[dict[str, Any]]:
     from kubectl_pacto.cli.render.coverage import pod_item
-    from kubectl_pacto.collect.fleet import NoSuchNode
+    from kubectl_pacto.collect.fleet_errors import NoSuchNode
     from kubectl_pacto.collect.fleet_pods import pod_coverages
     from kubectl_pacto.model.snapshot import KernelOptions
 

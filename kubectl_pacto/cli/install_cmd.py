@@ -8,11 +8,10 @@ from typing import Final
 import click
 
 from kubectl_pacto.cli.connection import open_session, with_connection
-from kubectl_pacto.cli.install.command import Choices, print_objects, say, with_choices
+from kubectl_pacto.cli.install.command import NAMESPACE, Choices, print_objects, say, with_choices
 from kubectl_pacto.cli.terminal import write
 from kubectl_pacto.kube.kubeconfig import Flags
 
-NAMESPACE: Final = "pacto-operator-system"
 EXAMPLES: Final = """
 \b
 Examples:
@@ -37,9 +36,10 @@ def install(*, flags: Flags, choices: Choices) -> None:
 
 def run(flags: Flags, choices: Choices, *, upgrade: bool, allow_downgrade: bool = False) -> None:
     """Install or upgrade. Raises PactoError."""
+    from kubectl_pacto.cli.errors import NothingInstalled
     from kubectl_pacto.cli.install.apply import How, Outcome, diff
     from kubectl_pacto.cli.install.objects import release_objects, title_of
-    from kubectl_pacto.cli.install.release import NothingInstalled, carry_out, plan, require_newer
+    from kubectl_pacto.cli.install.release import carry_out, plan, require_newer
 
     namespace, values = flags.namespace or NAMESPACE, choices.values()
     if not upgrade and (choices.form or choices.dry_run == "client"):

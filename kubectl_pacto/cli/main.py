@@ -152,7 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # not a command: click would take a `--` that is being completed for its own
         from kubectl_pacto.cli.completion_cmd import complete
 
-        complete(arguments[1:])
+        complete(arguments[1:], build_group(), {name: entry[2] for name, entry in COMMANDS.items()})
         return 0
     import click
 

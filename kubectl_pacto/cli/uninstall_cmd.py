@@ -9,8 +9,7 @@ from typing import Final
 import click
 
 from kubectl_pacto.cli.connection import open_session, with_connection
-from kubectl_pacto.cli.install.command import say
-from kubectl_pacto.cli.install_cmd import NAMESPACE
+from kubectl_pacto.cli.install.command import NAMESPACE, say
 from kubectl_pacto.cli.options import Duration
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.kubeconfig import Flags

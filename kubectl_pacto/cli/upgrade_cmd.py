@@ -8,8 +8,8 @@ from typing import Final
 import click
 
 from kubectl_pacto.cli.connection import with_connection
-from kubectl_pacto.cli.install.command import Choices, with_choices
-from kubectl_pacto.cli.install_cmd import NAMESPACE, run
+from kubectl_pacto.cli.install.command import NAMESPACE, Choices, with_choices
+from kubectl_pacto.cli.install_cmd import run
 from kubectl_pacto.kube.kubeconfig import Flags
 
 EXAMPLES: Final = """

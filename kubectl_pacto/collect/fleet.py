@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from kubectl_pacto.errors import PactoError
+from kubectl_pacto.collect.fleet_errors import NoSuchPacto, NotInstalled
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiForbidden, ApiNotFound
 from kubectl_pacto.kube.lists import list_all, with_query
@@ -19,23 +19,12 @@ from kubectl_pacto.kube.paths import PACTO_API, leases, namespaced, node_observa
 
 Raw = Mapping[str, Any]
 T = TypeVar("T")
+CRD: Final = "CRD pactos.pacto.trianalab.io"
 NONE: Final[list[dict[str, Any]]] = []
 APPS: Final = "/apis/apps/v1"
 OPERATOR_LABEL: Final = "app.kubernetes.io/name=pacto-operator"
 AGENT_LABEL: Final = "app.kubernetes.io/name=pacto-node-agent"
 OPERATOR_NAMESPACE: Final = "pacto-operator-system"
-
-
-class NotInstalled(PactoError):
-    """Pacto is not installed in this cluster: `kubectl pacto install` installs it"""
-
-
-class NoSuchPacto(PactoError):
-    """there is no Pacto {name} in namespace {namespace}: `kubectl pacto status -A` lists all"""
-
-
-class NoSuchNode(PactoError):
-    """there is no node {name} in this cluster: `kubectl pacto coverage` lists the nodes"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +93,7 @@ def read_pactos(client: Client, scope: Scope) -> list[dict[str, Any]]:
     try:
         found = list_raw(client, with_query(base, labelSelector=scope.selector))
     except ApiNotFound:
-        raise NotInstalled from None
+        raise NotInstalled(kind=CRD) from None
     return sorted(found, key=lambda one: (one["metadata"]["namespace"], one["metadata"]["name"]))
 
 
@@ -112,7 +101,7 @@ def _require_kind(client: Client, path: str) -> None:
     try:
         client.get(with_query(path, limit=1))
     except ApiNotFound:
-        raise NotInstalled from None
+        raise NotInstalled(kind=CRD) from None
 
 
 def read_operator(client: Client, reading: Reading) -> Component | None:

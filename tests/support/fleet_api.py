@@ -89,6 +89,9 @@ class FleetApi(FakeApi):
 
     def _is_collection(self, path: str) -> bool:
         plural = path.rpartition("/")[2]
+        crds = [raw["spec"] for raw in self.objects.values() if raw.get("kind") == "CustomResourceDefinition"]
+        if any(spec.get("names", {}).get("plural") == plural for spec in crds):
+            return True
         return plural in self.served or any(where.split("/")[-2] == plural for where in self.objects)
 
     def _members(self, path: str) -> list[Raw]:

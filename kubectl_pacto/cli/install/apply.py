@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from kubectl_pacto.cli.errors import FieldsInConflict
 from kubectl_pacto.cli.install.objects import path_of, title_of
 from kubectl_pacto.cli.install.ownership import MANAGER
-from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiConflict, ApiNotFound
 from kubectl_pacto.kube.lists import with_query
@@ -22,10 +22,6 @@ Raw = Mapping[str, Any]
 Say = Callable[[str], None]
 # what the server or a controller writes beside what was applied
 _VOLATILE: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
-
-
-class FieldsInConflict(PactoError):
-    """{object}: {problem} (--force-conflicts takes these fields over)"""
 
 
 class Outcome(StrEnum):

@@ -6,13 +6,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from kubectl_pacto.cli.options import Duration
 from kubectl_pacto.cli.terminal import write
 
+NAMESPACE: Final = "pacto-operator-system"
 OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option(
         "--node-agent/--no-node-agent", "node_agent", default=None, help="Run an agent on each node."

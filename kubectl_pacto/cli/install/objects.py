@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from typing import Any, Final
 from urllib.parse import quote
 
 from kubectl_pacto.errors import UnreadableInput, UsageError
 
 Raw = Mapping[str, Any]
-MANIFESTS: Final = "kubectl_pacto.controller.manifests"
 _PLURALS: Final = {
     "NetworkPolicy": "networkpolicies",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
@@ -21,9 +19,9 @@ _PLURALS: Final = {
 
 def release_objects(values: Raw, namespace: str) -> list[dict[str, Any]]:
     """All objects of a release in the order in which they are created. Raises UsageError."""
-    module = import_module(f"{MANIFESTS}.operator_objects")
-    made: list[dict[str, Any]] = module.release_objects(values, namespace=namespace)
-    return made
+    from kubectl_pacto.controller.manifests import operator_objects
+
+    return operator_objects.release_objects(values, namespace=namespace)
 
 
 def path_of(raw: Raw) -> str:

@@ -6,23 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from kubectl_pacto.cli.errors import AnotherOwns, HelmOwns
 from kubectl_pacto.cli.install.objects import path_of, title_of
-from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiNotFound
 
 Raw = Mapping[str, Any]
 MANAGER: Final = "kubectl-pacto"
-
-
-class HelmOwns(PactoError):
-    """{object} belongs to the Helm release {release} of namespace {namespace}: change it with `helm upgrade
-    {release} -n {namespace}`, or remove it with `helm uninstall` first"""
-
-
-class AnotherOwns(PactoError):
-    """{object} was made by {manager}, not by this plugin: remove that operator first, or pass
-    --take-ownership if nothing uses it any more"""
 
 
 def read_current(client: Client, objects: Iterable[Raw]) -> dict[str, dict[str, Any]]:

@@ -52,7 +52,7 @@ class Record:
         }
 
 
-def reference(raw: Raw) -> dict[str, Any]:
+def identity(raw: Raw) -> dict[str, Any]:
     """What tells an object from all others."""
     names = {key: raw["metadata"][key] for key in ("namespace", "name") if raw["metadata"].get(key)}
     return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": names}

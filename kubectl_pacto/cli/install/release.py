@@ -8,25 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubectl_pacto import __version__
+from kubectl_pacto.cli.errors import NothingInstalled, WouldDowngrade
 from kubectl_pacto.cli.install.apply import How, Outcome, apply_all, delete_all
 from kubectl_pacto.cli.install.objects import merge, path_of, release_objects
 from kubectl_pacto.cli.install.ownership import read_current, require_ours
-from kubectl_pacto.cli.install.record import Record, read_record, reference
+from kubectl_pacto.cli.install.record import Record, identity, read_record
 from kubectl_pacto.cli.install.wait import wait_gone, wait_ready
-from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.client import Client
 
 Raw = Mapping[str, Any]
 Say = Callable[[str], None]
-
-
-class NothingInstalled(PactoError):
-    """nothing is installed in namespace {namespace} by this plugin: `kubectl pacto install` installs it"""
-
-
-class WouldDowngrade(PactoError):
-    """version {installed} is installed and this plugin would install {ours}: update the plugin, or pass
-    --allow-downgrade"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +77,7 @@ def carry_out(client: Client, made: Plan, how: How, say: Say, *, timeout: float 
     rest = [raw for raw in made.objects if raw not in crds]
     outcomes += apply_all(client, rest, made.current, how, say)
     found = made.before.found if made.before else frozenset(made.current)
-    record = Record(__version__, made.values, [reference(raw) for raw in made.objects], found)
+    record = Record(__version__, made.values, [identity(raw) for raw in made.objects], found)
     if not how.dry_run:
         apply_all(client, [record.encode(made.namespace)], {}, How(force=True), lambda _: None)
     outcomes += delete_all(client, made.leaving, dry_run=how.dry_run, say=say)
@@ -103,6 +94,6 @@ def remove(client: Client, namespace: str, *, crds: bool, dry_run: bool, say: Sa
         raise NothingInstalled(namespace=namespace)
     require_ours(read_current(client, record.objects).values(), take_ownership=True)
     going = _deletable(record.objects, record, crds=crds)
-    delete_all(client, [reference(record.encode(namespace)), *going], dry_run=dry_run, say=say)
+    delete_all(client, [identity(record.encode(namespace)), *going], dry_run=dry_run, say=say)
     if not dry_run:
         wait_gone(client, going, timeout)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from kubectl_pacto.cli.errors import NotReadyInTime
 from kubectl_pacto.cli.install.objects import path_of, title_of
-from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiNotFound
 from kubectl_pacto.kube.lists import list_all, with_query
@@ -16,10 +16,6 @@ from kubectl_pacto.kube.paths import namespaced
 
 Raw = Mapping[str, Any]
 POLL_SECONDS: Final = 1.0
-
-
-class NotReadyInTime(PactoError):
-    """not ready after {timeout:g}s: {missing}"""
 
 
 def wait_ready(client: Client, objects: Sequence[Raw], timeout: float, say: Callable[[str], None]) -> None:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ import yaml
 
 from kubectl_pacto.cli.install import wait
 from kubectl_pacto.cli.install.objects import path_of, read_values
+from kubectl_pacto.controller.manifests import operator_objects
 from kubectl_pacto.controller.manifests.agent_objects import before_the_agent
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.errors import UsageError
@@ -55,9 +54,7 @@ def made_of(values: Mapping[str, Any], *, namespace: str) -> list[Raw]:
 @pytest.fixture
 def cluster(bare: Plugin, monkeypatch: pytest.MonkeyPatch) -> Plugin:
     """An empty cluster that can take an installation."""
-    module = ModuleType("operator_objects")
-    module.release_objects = made_of  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "kubectl_pacto.controller.manifests.operator_objects", module)
+    monkeypatch.setattr(operator_objects, "release_objects", made_of)
     monkeypatch.setattr(wait, "POLL_SECONDS", 0.01)
     prepare(bare.api)
     return bare
@@ -278,3 +275,24 @@ def test_every_kind_that_is_installed_has_a_path() -> None:
     assert (
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/pacto-node-agent-own-node" in paths
     )
+
+
+def test_the_whole_release_installs_says_what_it_is_and_goes_again(
+    bare: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(bare.api)
+    monkeypatch.setattr(wait, "POLL_SECONDS", 0.01)
+    done = bare("install", "--node-agent", "--enable-probing", "--set", "nodeAgent.mapper=iter")
+    assert done.status == 0, done.err
+    container = bare.api.objects[DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]
+    assert "--enable-probing" in " ".join([*container.get("command", []), *container.get("args", [])])
+    assert bare("status", "-A").out.startswith("Operator     1/1 ready, pacto-operator-system/pacto-operator")
+    assert {line.rpartition(" ")[2] for line in bare("install").out.splitlines()} == {"unchanged"}
+    assert bare("uninstall", "--yes", "--delete-crds").status == 0
+    assert not [path for path in bare.api.objects if "pacto" in path]
+
+
+def test_a_value_that_is_none_is_wrong_usage(bare: Plugin) -> None:
+    done = bare("install", "-o", "yaml", "--set", "nodeAgent.bogus=1")
+    assert done.status == 2
+    assert "bogus" in done.err

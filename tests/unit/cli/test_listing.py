@@ -83,8 +83,9 @@ def test_a_cluster_without_pacto_says_how_to_install_it(bare: Plugin) -> None:
     for words in (["status"], ["status", "x"], ["findings"]):
         done = bare(*words)
         assert (done.status, done.out) == (1, "")
-        assert (
-            done.err == "error: Pacto is not installed in this cluster: `kubectl pacto install` installs it\n"
+        assert done.err == (
+            "error: Pacto is not installed in this cluster (there is no CRD pactos.pacto.trianalab.io): "
+            "`kubectl pacto install` installs it\n"
         )
 
 
