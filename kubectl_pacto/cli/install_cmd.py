@@ -67,7 +67,8 @@ def run(flags: Flags, choices: Choices, *, upgrade: bool, allow_downgrade: bool 
     how = How(dry_run=choices.dry_run == "server", force=choices.force)
     outcomes = carry_out(session.client, made, how, say, timeout=choices.timeout if choices.wait else None)
     if not how.dry_run:
-        _next_steps(changed=set(outcomes) != {Outcome.UNCHANGED}, values=made.values)
+        state = "ready" if choices.wait else "applied (not waited for)"
+        _next_steps(state, changed=set(outcomes) != {Outcome.UNCHANGED}, values=made.values)
 
 
 def _preflight(flags: Flags, namespace: str, values: dict[str, object]) -> None:
@@ -76,9 +77,9 @@ def _preflight(flags: Flags, namespace: str, values: dict[str, object]) -> None:
     require_possible(flags, namespace, values)
 
 
-def _next_steps(*, changed: bool, values: dict[str, object]) -> None:
+def _next_steps(state: str, *, changed: bool, values: dict[str, object]) -> None:
     """What to do now, on stderr: standard output is for what happened."""
     agent = values.get("nodeAgent")
     has_agent = isinstance(agent, dict) and agent.get("enabled")
-    click.echo("pacto is ready" if changed else "pacto is ready; nothing changed", err=True)
+    click.echo(f"pacto is {state}" + ("" if changed else "; nothing changed"), err=True)
     click.echo(f"next: kubectl pacto {'coverage' if has_agent else 'status -A'}", err=True)
