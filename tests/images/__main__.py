@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from tests.cluster.layout import ClusterError
 from tests.images import runtime, workloads
 
-MAKERS = {
+MAKERS: Final[dict[str, Callable[[], Path]]] = {
     "runtime": runtime.archive,
     "workloads": workloads.small_archive,
     "servers": workloads.real_archive,

@@ -21,6 +21,7 @@ from typing import Final
 from tests.cluster.layout import REPOSITORY, ClusterError, cache
 from tests.images import base, oci
 
+KEPT_SECONDS: Final = 24 * 3600
 NAME: Final = "localhost/pacto-runtime:1"
 # Debian 12's; a wheel with compiled parts fits one minor version
 PYTHON: Final = (3, 11)
@@ -127,7 +128,17 @@ def _install(path: Path, taken: Sequence[Path], extra: Sequence[str]) -> None:
     if done.returncode:
         raise ClusterError(f"pip install in the root: {done.stderr.strip()[-3000:]}")
     shutil.rmtree(unfinished / "tmp/wheels")
+    unfinished.touch()  # the copy has Debian's time
     unfinished.rename(path)
+    prune()
+
+
+def prune() -> None:
+    """Every state of the checkout has a root, an image and a disk of its own: forget yesterday's."""
+    limit = time.time() - KEPT_SECONDS
+    for path in [*base.images_cache().glob("runtime-*"), *wheel_cache().iterdir()]:
+        if path.stat().st_mtime < limit:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def archive() -> Path:
