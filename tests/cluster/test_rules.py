@@ -75,51 +75,49 @@ def test_the_agents_pod_needs_a_privileged_namespace(api_server: Live, namespace
     assert api_server.api.create(pod)["metadata"]["uid"]
 
 
-@pytest.fixture
-def node_policy(api_server: Live, namespace: str) -> Iterator[str]:
-    """A policy that lets a writer touch only the Lease named after the node of its token."""
-    group = "admissionregistration.k8s.io/v1"
-    claim = "authentication.kubernetes.io/node-name"
-    policy: Object = {
-        "apiVersion": group,
+ADMISSION = "admissionregistration.k8s.io/v1"
+CLAIM = "authentication.kubernetes.io/node-name"
+
+
+def own_node_only(namespace: str) -> Object:
+    """A policy under which the writer of a namespace touches only the Lease of its token's node."""
+    leases = {
+        "apiGroups": ["coordination.k8s.io"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["leases"],
+    }
+    writer = f"request.userInfo.username == 'system:serviceaccount:{namespace}:writer'"
+    rule = {
+        "expression": f"request.userInfo.extra[?'{CLAIM}'].orValue([]) == [object.metadata.name]",
+        "message": "not the object of this token's node",
+    }
+    return {
+        "apiVersion": ADMISSION,
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": namespace},
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": ["coordination.k8s.io"],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE", "UPDATE"],
-                        "resources": ["leases"],
-                    }
-                ]
-            },
-            "matchConditions": [
-                {
-                    "name": "writer",
-                    "expression": f"request.userInfo.username == 'system:serviceaccount:{namespace}:writer'",
-                }
-            ],
-            "validations": [
-                {
-                    "expression": f"request.userInfo.extra[?'{claim}'].orValue([]) == [object.metadata.name]",
-                    "message": "not the object of this token's node",
-                }
-            ],
+            "matchConstraints": {"resourceRules": [leases]},
+            "matchConditions": [{"name": "writer", "expression": writer}],
+            "validations": [rule],
         },
     }
+
+
+@pytest.fixture
+def node_policy(api_server: Live, namespace: str) -> Iterator[str]:
+    """The policy, in force while the test runs."""
     binding: Object = {
-        "apiVersion": group,
+        "apiVersion": ADMISSION,
         "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": {"name": namespace},
         "spec": {"policyName": namespace, "validationActions": ["Deny"]},
     }
-    api_server.api.apply(policy, binding)
+    api_server.api.apply(own_node_only(namespace), binding)
     yield namespace
-    api_server.api.delete(group, "ValidatingAdmissionPolicyBinding", namespace)
-    api_server.api.delete(group, "ValidatingAdmissionPolicy", namespace)
+    api_server.api.delete(ADMISSION, "ValidatingAdmissionPolicyBinding", namespace)
+    api_server.api.delete(ADMISSION, "ValidatingAdmissionPolicy", namespace)
 
 
 def test_a_pods_token_names_its_node_to_a_policy(cluster: Live, node_policy: str, wait_for: WaitFor) -> None:
