@@ -10,7 +10,8 @@ from collections.abc import Callable
 import click
 
 from kubectl_pacto.cli.options import Duration, FailOn, InstantType, trips
-from kubectl_pacto.cli.render import Result, render
+from kubectl_pacto.cli.render.result import Result
+from kubectl_pacto.cli.render.results import render
 from kubectl_pacto.collect.objects import Objects, read_objects, read_probes
 from kubectl_pacto.conformance.check import check
 from kubectl_pacto.conformance.source import Loaded, load_offline, publish_new

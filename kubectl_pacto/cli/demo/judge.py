@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kubectl_pacto.cli.demo.objects import NAMESPACE, Name, Raw, statuses_of
 from kubectl_pacto.cli.evaluate_cmd import evaluate_all
-from kubectl_pacto.cli.render import render
+from kubectl_pacto.cli.render.results import render
 from kubectl_pacto.collect.objects import Objects
 from kubectl_pacto.model.snapshot import KernelOptions, Options
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from kubectl_pacto.cli.listing import steady
 from kubectl_pacto.cli.terminal import may_colour
 from kubectl_pacto.jsonschemas import validator, violations
 from tests.support.fake_api import Fault
+from tests.support.sources import ROOT
 from tests.unit.cli.conftest import Plugin
 from tests.unit.cli.fleet_scene import lease
 
@@ -193,3 +196,23 @@ def test_no_headers_leaves_out_the_line_of_headers(plugin: Plugin) -> None:
 def test_steady_leaves_out_what_the_clock_changes() -> None:
     data: dict[str, Any] = {"generatedAt": "x", "items": [{"heartbeatAgeSeconds": 1, "node": "a"}]}
     assert steady(data) == {"items": [{"node": "a"}]}
+
+
+@pytest.mark.parametrize("command", ["status", "findings"])
+def test_what_a_person_waits_for_imports_no_more_than_it_needs(command: str) -> None:
+    code = (
+        "import sys; from kubectl_pacto.cli.main import main; "
+        f"main(['{command}', '--server', 'http://127.0.0.1:1']); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = set(done.stdout.split())
+    assert "kubectl_pacto.collect.fleet" in loaded
+    heavy = {
+        "kubernetes",
+        "jsonschema",
+        "tabulate",
+        "semver",
+        "kubectl_pacto.conformance",
+        "kubectl_pacto.observe",
+    }
+    assert not loaded & heavy
