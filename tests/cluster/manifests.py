@@ -10,6 +10,10 @@ from tests.cluster.api import Object
 from tests.images import runtime, workloads
 
 AGENT_CAPABILITIES: Final = ("BPF", "PERFMON", "SYS_PTRACE")
+AGENT_ENVIRONMENT: Final = [
+    {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+]
 
 
 def container(workload: str, *arguments: str, port: int = 8080, **more: Any) -> Object:
@@ -83,16 +87,12 @@ def privileged(namespace: str) -> Object:
 def agent(namespace: str, *arguments: str) -> Object:
     """The node agent as a DaemonSet: three capabilities, everything else dropped."""
     labels = {"app": "agent"}
-    environment = [
-        {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-        {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
-    ]
     made: Object = {
         "name": "agent",
         "image": runtime.NAME,
         "imagePullPolicy": "Never",
         "command": ["pacto", "agent", *arguments],
-        "env": environment,
+        "env": AGENT_ENVIRONMENT,
         "securityContext": {
             "runAsUser": 0,
             "allowPrivilegeEscalation": False,
