@@ -68,6 +68,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
         "coverage",
         "How much of each node and pod the kernel's view covers.",
     ),
+    "suggest": (
+        "kubectl_pacto.cli.suggest_cmd",
+        "suggest",
+        "Dependencies seen and not declared, as a contract patch.",
+    ),
     "bundle": (
         "kubectl_pacto.cli.bundle_cmd",
         "bundle",
