@@ -13,8 +13,8 @@ ARGS ?=
 
 .PHONY: help
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | \
-		while IFS="$$(printf '\t')" read -r target text; do printf '  %-14s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | \
+		while IFS="$$(printf '\t')" read -r target text; do printf '  %-42s %s\n' "$$target" "$$text"; done
 
 .PHONY: bootstrap
 bootstrap: ## install what is missing (apt, .venv); quick when nothing is
@@ -52,6 +52,34 @@ test-cluster: bootstrap ## a real cluster on this machine (root, go; PACTO_CLUST
 .PHONY: test-kernels
 test-kernels: bootstrap ## Debian's 5.10, 6.1 and 6.12 in an emulator (root)
 	$(TOX) -e kernels $(ARGS)
+
+# local where no docker engine answers
+CLUSTER ?=
+ON_CLUSTER := $(SUDO) env $(if $(CLUSTER),CLUSTER=$(CLUSTER))
+
+.PHONY: e2e-up
+e2e-up: bootstrap ## a cluster with the images, kept (CLUSTER=kind|local)
+	$(ON_CLUSTER) $(BIN)/python -m tests.cluster deps
+	$(ON_CLUSTER) $(BIN)/python -m tests.cluster --name e2e e2e-up
+
+.PHONY: e2e-down
+e2e-down: bootstrap ## end that cluster, leave nothing
+	$(ON_CLUSTER) $(BIN)/python -m tests.cluster --name e2e e2e-down
+
+.PHONY: acceptance
+acceptance: bootstrap ## every scenario on a real cluster (CLUSTER=kind|local)
+	$(ON_CLUSTER) $(BIN)/tox run -e cluster $(ARGS)
+
+.PHONY: test-acceptance-kind-runtime-conformance
+test-acceptance-kind-runtime-conformance: ## the specification's name: acceptance on kind (docker)
+	$(MAKE) acceptance CLUSTER=kind
+
+.PHONY: e2e-runtime-conformance-kind-up
+e2e-runtime-conformance-kind-up: ## the specification's name: the same cluster, kept (docker)
+	$(MAKE) e2e-up CLUSTER=kind
+
+.PHONY: test-ebpf
+test-ebpf: test-kernel ## the specification's name: the real program, loaded and attached
 
 .PHONY: test-packaging
 test-packaging: bootstrap ## sdist, wheels and installs

@@ -65,6 +65,4 @@ def test_the_local_image_starts_its_commands(command: str) -> None:
     require_root("cluster")
     require_programs("cluster", "mmdebstrap")
     root = runtime.directory()
-    if command not in in_root(root, "pacto", "--help"):
-        pytest.skip(f"pacto {command} is not there yet")
     assert f"pacto {command}" in in_root(root, "pacto", command, "--help")
