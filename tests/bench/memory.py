@@ -40,7 +40,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         output = f"{directory}/view.json"
         for listeners in LISTENERS:
-            agents = [run("-m", "tests.bench.memory_agent", output, str(listeners)) for _ in range(RUNS)]
+            agents = [run("-m", "tests.bench._memory_agent", output, str(listeners)) for _ in range(RUNS)]
             report(agents, bare)
 
 
