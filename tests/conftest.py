@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,12 @@ from tests.support.require import promised
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, max_examples=300)
 settings.load_profile("ci" if os.environ.get("PACTO_PROMISED") else "default")
+
+
+# A shell that runs this in the background leaves Ctrl-C ignored, and every process that a test starts
+# would inherit that: a test that interrupts one would wait for nothing.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:
