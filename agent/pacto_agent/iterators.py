@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ class Iterators:
             raise ResyncFailed(problem=f"{program}: {os.strerror(-descriptor)}")
         try:
             left = b""
-            while piece := os.read(descriptor, READ_BYTES):
+            while piece := _read(descriptor):
                 left += piece
                 whole = len(left) - len(left) % layout.size
                 yield from layout.iter_unpack(left[:whole])
@@ -107,6 +107,16 @@ def open_iterators() -> Iterators:
         links = {name: _attach(bpf, loaded, name, undo) for name in ("list_processes", "list_sockets")}
         return Iterators(bpf, links, undo.pop_all())
     raise AssertionError("an ExitStack does not swallow")
+
+
+def _read(descriptor: int) -> bytes:
+    """The next rows, empty at the end.
+
+    The kernel pauses after a million files without a row, and goes on from there at the next read.
+    """
+    while True:
+        with suppress(BlockingIOError):
+            return os.read(descriptor, READ_BYTES)
 
 
 def _attach(bpf: Libbpf, loaded: Any, name: str, undo: ExitStack) -> Any:

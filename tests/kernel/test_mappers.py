@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 from collections.abc import Iterator
 
 import pytest
@@ -162,3 +163,19 @@ def test_port_258_is_not_513(host: Host, pod: Pod, mappers: tuple[Mapper, Mapper
     for mapper in mappers:
         assert [one.port for one in baseline(mapper, pod).listeners] == [258]
     assert pod.number("connect('127.0.0.1', 513)") == errno.ECONNREFUSED
+
+
+def test_millions_of_files_that_are_no_sockets_end_no_reading(
+    host: Host, mappers: tuple[Mapper, Mapper]
+) -> None:
+    # the kernel's iterator pauses after a million files without a row
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 100_000)
+    crowd = host.process()
+    crowd.run(f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))")
+    crowd.run(f"held = [os.dup(0) for _ in range({most - 50})]")
+    for _ in range(2_500_000 // most):
+        crowd.run("child('pass')")
+    late = host.pod()
+    late.run("listen('0.0.0.0', 8080)")
+    _, by_iter = mappers
+    assert [one.port for one in baseline(by_iter, late).listeners] == [8080]
