@@ -170,7 +170,7 @@ def test_millions_of_files_that_are_no_sockets_end_no_reading(
 ) -> None:
     # the kernel's iterator pauses after a million files without a row
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 100_000)
-    crowd = host.process()
+    crowd = host.process(host.group("system.slice/crowd.service"))
     crowd.run(f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))")
     crowd.run(f"held = [os.dup(0) for _ in range({most - 50})]")
     for _ in range(2_500_000 // most):
