@@ -85,6 +85,10 @@ test-ebpf: test-kernel ## the specification's name: the real program, loaded and
 test-packaging: bootstrap ## sdist, wheels and installs
 	$(TOX) -e packaging $(ARGS)
 
+.PHONY: krew
+krew: bootstrap ## the krew archive of this platform and its manifest, into dist/krew
+	$(BIN)/python scripts/krew.py $(ARGS)
+
 .PHONY: bench
 bench: bootstrap ## figures of this machine, beside a ratio of the same run (root)
 	@for one in tests/bench/[a-z]*.py; do \
