@@ -78,7 +78,7 @@ def main() -> int:
     """Run and print; returns 0."""
     tree = find_tree("/sys/fs/cgroup")
     medians: dict[str, tuple[float, float]] = {}
-    with pods(NAMESPACES), crowd(PROCESSES):
+    with crowd(PROCESSES), pods(NAMESPACES):  # in this order: a crowd inherits no pipes of pods
         for name in ("proc", "iter"):
             mapper = open_mapper(name, "/proc", tree)
             try:
