@@ -86,7 +86,7 @@ def crd() -> Object:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def agents(cluster: Live) -> Iterator[Agents]:
     """Installed in the order that the chart and the plugin use; removed at the end."""
     values = NodeAgentValues(
@@ -111,7 +111,7 @@ def agents(cluster: Live) -> Iterator[Agents]:
     finally:
         for one in (*reversed(guards), crd()):
             cluster.kubectl(
-                "delete", one["kind"], one["metadata"]["name"], "--ignore-not-found", "--wait=false",
+                "delete", one["kind"], one["metadata"]["name"], "--ignore-not-found", "--timeout=60s",
                 *(["-n", one["metadata"]["namespace"]] if "namespace" in one["metadata"] else []),
                 check=False,
             )  # fmt: skip
