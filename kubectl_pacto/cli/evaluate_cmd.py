@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -67,6 +68,18 @@ GATE_TRIPPED = 3
 )
 @click.option("--evidence", "with_evidence", is_flag=True, help="Print what was observed, too.")
 @click.option(
+    "--enable-metrics-observation",
+    "observe_metrics",
+    is_flag=True,
+    help="Judge metrics capabilities, as the operator does with this flag; needs --probe-results.",
+)
+@click.option(
+    "--interface-name-match-discovery",
+    "match_interfaces_by_name",
+    is_flag=True,
+    help="An interface without a binding is present by a ready Service port of its name.",
+)
+@click.option(
     "--fail-on",
     type=click.Choice([member.value for member in FailOn]),
     default=FailOn.ERROR.value,
@@ -78,16 +91,12 @@ def evaluate(  # noqa: PLR0913 -- one for each option
     files: tuple[str, ...],
     more: tuple[str, ...],
     at: float | None,
-    window: float,
-    staleness: float | None,
-    recency: float | None,
     probe_results: str | None,
-    kernel_evidence: str,
-    agent_namespace: str,
     form: str,
     pull: bool,
     with_evidence: bool,
     fail_on: str,
+    **how: Any,
 ) -> int:
     """Print the status that each Pacto in the given objects would get.
 
@@ -98,23 +107,36 @@ def evaluate(  # noqa: PLR0913 -- one for each option
     objects = read_objects([*files, *more])
     cluster = objects.cluster(read_probes(probe_results) if probe_results else None)
     _tell(objects, cluster)
-    kernel = KernelOptions(
-        enabled=kernel_evidence == "on" or (kernel_evidence == "auto" and bool(cluster.nodes)),
-        staleness=staleness,
-        recency=recency,
-        namespace=agent_namespace,
-    )
-    options = Options(window=window, kernel=kernel)
     results = evaluate_all(
         cluster,
         at=time.time() if at is None else at,
-        options=options,
+        options=_options(cluster, **how),
         loader=_puller() if pull else load_offline,
     )
     click.echo(render(results, form, with_evidence=with_evidence), nl=False)
     gate = FailOn(fail_on)
     verdicts = ((result.checked.contract_status, result.checked.summary) for result in results)
     return GATE_TRIPPED if trips(gate, verdicts) else 0
+
+
+def _options(  # noqa: PLR0913 -- one for each option
+    cluster: Cluster,
+    *,
+    window: float,
+    staleness: float | None,
+    recency: float | None,
+    kernel_evidence: str,
+    agent_namespace: str,
+    observe_metrics: bool,
+    match_interfaces_by_name: bool,
+) -> Options:
+    kernel = KernelOptions(
+        enabled=kernel_evidence == "on" or (kernel_evidence == "auto" and bool(cluster.nodes)),
+        staleness=staleness,
+        recency=recency,
+        namespace=agent_namespace,
+    )
+    return Options(window, match_interfaces_by_name, observe_metrics, kernel)
 
 
 def _puller() -> Callable[[Pacto], Loaded]:

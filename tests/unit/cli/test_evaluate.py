@@ -218,6 +218,59 @@ def test_probe_results_are_read(tmp_path: Path, bundle: Path, capsys: pytest.Cap
     assert result(capsys)[0]["status"]["findings"][0]["code"] == "INTERFACE_PROTOCOL_MISMATCH"
 
 
+def test_an_unbound_interface_is_found_by_its_ports_name_only_when_asked(
+    bundle: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    objects = [raw for raw in yaml.safe_load_all(bundle.read_text()) if raw]
+    for raw in objects:
+        if raw["kind"] == "Pacto":
+            raw["spec"]["target"].pop("interfaceBindings", None)
+        if raw["kind"] in ("Service", "EndpointSlice"):
+            raw.get("spec", raw)["ports"][0]["name"] = "api"
+    unbound = tmp_path / "unbound.yaml"
+    unbound.write_text(yaml.safe_dump_all(objects))
+    answers = {}
+    for flags in ((), ("--interface-name-match-discovery",)):
+        evaluate("-f", unbound, "-o", "json", "--fail-on", "never", *flags)
+        answers[flags] = {finding["code"] for one in result(capsys) for finding in one["status"]["findings"]}
+    assert "OBSERVATION_UNSUPPORTED" in answers[()]
+    assert answers[()] != answers["--interface-name-match-discovery",]
+
+
+def test_metrics_are_judged_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inline = {
+        "pactoVersion": "2.0",
+        "service": {"name": "shop", "version": "1.0.0"},
+        "interfaces": [{"name": "api", "type": "openapi", "ref": "api.yaml"}],
+        "capabilities": [
+            {"type": "metrics", "binding": {"type": "http", "interface": "api", "path": "/metrics"}}
+        ],
+    }
+    pacto = {
+        "apiVersion": "pacto.trianalab.io/v1alpha1",
+        "kind": "Pacto",
+        "metadata": {"name": "shop", "namespace": "n"},
+        "spec": {
+            "contractRef": {"inline": yaml.safe_dump(inline)},
+            "target": {"serviceName": "shop", "interfaceBindings": [{"interface": "api", "servicePort": 80}]},
+        },
+    }
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "shop", "namespace": "n"},
+        "spec": {"selector": {"app": "shop"}, "ports": [{"port": 80}]},
+    }
+    file = tmp_path / "shop.yaml"
+    file.write_text(yaml.safe_dump_all([pacto, service]))
+    codes = []
+    for flags in ((), ("--enable-metrics-observation",)):
+        evaluate("-f", file, "-o", "json", "--fail-on", "never", *flags)
+        (one,) = result(capsys)
+        codes.append([f["code"] for f in one["status"]["findings"] if f["subject"] == "capability/metrics"])
+    assert codes == [["OBSERVATION_UNSUPPORTED"], ["COLLECTION_FAILED"]]
+
+
 def test_a_contract_in_a_registry_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bundle.yaml"
     path.write_text(
