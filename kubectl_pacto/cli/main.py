@@ -163,7 +163,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         result = build_group().main(arguments, prog_name=PROGRAM, standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by the caller
+            sys.stdout.flush()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
@@ -176,6 +177,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         _leave_stdout_quiet()
+        return 1
+    except OSError as error:  # every other is an error of ours by now: this is the output's
+        _leave_stdout_quiet()
+        print(f"error: cannot write the output: {error.strerror or error}", file=sys.stderr)
         return 1
     return result if isinstance(result, int) else 0
 

@@ -108,6 +108,19 @@ class Objects:
         return Cluster(**fields, probes=probes or Probes(), failures=dict(self.failures))
 
 
+def _refuse_surrogates(found: object, text: str, file: str) -> None:
+    """JSON can spell half of a character, which no output can repeat."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        problem = (
+            f"spells half of a character: \\u{ord(error.object[error.start]):04x} without the other half"
+        )
+        raise UnreadableInput(file=file, problem=problem) from None
+
+
 def _group(api_version: str) -> str:
     return api_version.rpartition("/")[0]
 
@@ -192,7 +205,9 @@ def _documents(file: str) -> Iterator[Any]:
     if text.lstrip()[:1] == "{":
         try:
             # far faster than YAML, and what kubectl writes most
-            yield json.loads(text)
+            found = json.loads(text)
+            _refuse_surrogates(found, text, file)
+            yield found
             return
         except ValueError as error:
             if file.endswith(".json"):

@@ -76,6 +76,10 @@ class Fields:
             raise self.fail(name, f"must be a string, not {kind_of(value)} (quote it: {value!s:.40})")
         return value
 
+    def has(self, name: str) -> bool:
+        """Whether the field is there and not null."""
+        return self._raw.get(name) is not None
+
     def required_text(self, name: str) -> str:
         """A string that must be there and not be empty."""
         value = self.text(name)

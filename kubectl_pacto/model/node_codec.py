@@ -119,6 +119,7 @@ def _encode_collection(collection: Collection) -> dict[str, Any]:
 
 def _decode_collection(fields: Fields) -> Collection:
     reasons = {reason.value: reason for reason in CollectionReason}
+    fields.required_text("state")  # a view that does not say how it was collected proves nothing
     return Collection(
         state=fields.choice("state", CollectionState, CollectionState.RUNNING),
         # the state alone decides; a reason this version does not know is a newer agent's
@@ -152,7 +153,8 @@ def _decode_pod(fields: Fields) -> PodView:
         uid=fields.required_text("uid"),
         baseline_at=fields.instant("baselineAt"),
         # a reason not to be complete outweighs the flag: what contradicts itself proves nothing
-        complete=fields.flag("complete") and not reasons,
+        # and a pod without its list of listeners does not say that it has none
+        complete=fields.flag("complete") and not reasons and fields.has("listeners"),
         reasons=tuple(PodReason(reason) for reason in reasons if reason in _POD_REASONS),
         listeners=tuple(_decode_listener(listener) for listener in fields.children("listeners")),
         peers=tuple(_decode_peer(peer) for peer in fields.children("peers")),

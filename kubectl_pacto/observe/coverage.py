@@ -168,6 +168,9 @@ def in_mesh(snapshot: Snapshot, pod: Pod) -> bool:
         container.name in names for container in (*pod.containers, *pod.init_containers)
     ):
         return True
+    # what a namespace that could not be read opted into is not known, so its proxy may be there
+    if snapshot.cluster.failure("Namespace", "", pod.namespace):
+        return True
     # a pod may opt out of what its namespace opted into
     labels = snapshot.cluster.namespace_labels(pod.namespace)
     return pod.labels.get(MESH_LABEL, labels.get(MESH_LABEL)) == "ambient"

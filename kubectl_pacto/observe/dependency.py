@@ -106,6 +106,9 @@ def _failing(
 ) -> Reading:
     """Connections only fail: unreachable, if nothing leaves room for doubt."""
     kernel = Collector.API_AND_KERNEL
+    unread = snapshot.cluster.failure("Pod", snapshot.pacto.namespace)
+    if unread:
+        return Reading(Answer.FAILED, f"cannot read all pods of the workload: {unread.why}", kernel)
     doubtful = callers.doubtful()
     doubt = worst(doubtful)
     if doubt is not None:

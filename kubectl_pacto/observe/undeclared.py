@@ -27,6 +27,8 @@ def find_undeclared(
         return []
     if not snapshot.options.kernel.watch_alive:
         return []
+    if snapshot.cluster.failure("Pod", snapshot.pacto.namespace):
+        return []  # an address could be one of the workload's own pods, which were not all read
     excluded = _excluded(snapshot, resolutions, callers)
     found: dict[str, Observation] = {}
     for pacto, contact in sorted(_reached(snapshot, callers, excluded), key=_order):

@@ -10,16 +10,25 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import Any
+from typing import Any, Final
 
 from kubectl_pacto.errors import SinkFailed
+from kubectl_pacto.model.bounds import OBJECT_BYTES
+
+# twice what an object may have: whatever is longer is not ours
+LARGEST_BYTES: Final = 2 * OBJECT_BYTES
 
 
 class FileSink:
     """Replaces `path` at each renewal, and at each change of the object."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        """Raises SinkFailed for what may not be replaced: a device, a pipe, a directory."""
+        self._path = os.path.realpath(path)  # what a link points to is replaced, never the link
+        if os.path.exists(self._path) and not os.path.isfile(self._path):
+            raise SinkFailed(
+                sink=path, problem="is no regular file (a directory, device or pipe): choose another --output"
+            )
         # as text: the tree of 4,096 peers takes several times as much memory
         self._observation = ""
         self._lease = ""
@@ -28,7 +37,7 @@ class FileSink:
         """The object in the file, None when there is none or the file is not ours to understand."""
         try:
             with open(self._path, encoding="utf-8") as file:
-                items = json.load(file)["items"]
+                items = json.loads(file.read(LARGEST_BYTES))["items"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
         found = items[0] if isinstance(items, list) and items else None

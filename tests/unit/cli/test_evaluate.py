@@ -237,6 +237,21 @@ def test_an_unbound_interface_is_found_by_its_ports_name_only_when_asked(
     assert answers[()] != answers["--interface-name-match-discovery",]
 
 
+def test_half_a_character_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "half.json"
+    file.write_text('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a\\ud800"}}')
+    assert evaluate("-f", file) == 1
+    assert "half.json: spells half of a character: \\ud800" in capsys.readouterr().err
+
+
+def test_output_that_cannot_be_written_is_one_line(bundle: Path) -> None:
+    command = [sys.executable, "-m", "kubectl_pacto", "evaluate", "-f", str(bundle)]
+    with Path("/dev/full").open("w", encoding="ascii") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "error: cannot write the output: No space left on device"
+
+
 def test_metrics_are_judged_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inline = {
         "pactoVersion": "2.0",

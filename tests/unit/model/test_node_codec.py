@@ -170,3 +170,19 @@ def test_the_agents_imports_stay_light() -> None:
         [sys.executable, "-c", script], check=True, capture_output=True, text=True
     ).stdout.split()
     assert not {"yaml", "click", "jsonschema", "json", "subprocess", "asyncio"} & set(loaded)
+
+
+@pytest.mark.parametrize("collection", [None, {}, {"state": None}, {"state": ""}])
+def test_a_view_that_does_not_say_how_it_was_collected_is_malformed(collection: object) -> None:
+    raw = encode_node(FULL)
+    raw["collection"] = collection
+    with pytest.raises(MalformedObject, match=r"collection\.state"):
+        decode_node(raw)
+
+
+def test_a_pod_without_its_list_of_listeners_is_not_complete() -> None:
+    raw = encode_node(FULL)
+    for pod in raw["pods"]:
+        pod["complete"], pod["reasons"] = True, []
+        del pod["listeners"]
+    assert [pod.complete for pod in decode_node(raw).pods] == [False] * len(raw["pods"])
