@@ -25,7 +25,7 @@ from pacto_agent.attribution import Attribution
 from pacto_agent.config import Options
 from pacto_agent.flows import Sockets
 from pacto_agent.health import Health
-from pacto_agent.lookout import Lookout
+from pacto_agent.lookout import GAP_SECONDS, Lookout
 from pacto_agent.mapper import Mapper, open_mapper
 from pacto_agent.podmap import PodMap
 from pacto_agent.podscan import CgroupTree, find_tree, pod_uids
@@ -35,7 +35,6 @@ from pacto_agent.view import View
 
 TICK_SECONDS: Final = 1.0
 EARLY_RESYNC_SECONDS: Final = 0.5  # the debounce of a resync that an unknown event asks for
-RESYNC_GAP_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 2.0  # between looks for new pods
 SPREAD: Final = 2.0  # rest this many times as long as a namespace took to read
 SPREAD_SECONDS: Final = 0.05
@@ -143,7 +142,7 @@ class Agent:
     def _when_resync(self, now: float) -> float:
         if not self._attribution.waiting:
             return self._resync_due
-        early = max(now + EARLY_RESYNC_SECONDS, self._last_resync_ended + RESYNC_GAP_SECONDS)
+        early = max(now + EARLY_RESYNC_SECONDS, self._last_resync_ended + GAP_SECONDS)
         self._resync_due = min(self._resync_due, early)
         return self._resync_due
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from kubectl_pacto.model.pacto import GROUP
+
 Schema = dict[str, Any]
-GROUP: Final = "pacto.trianalab.io"
 VERSION: Final = "v1alpha1"
 NAME_LENGTH: Final = 253
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.model.node import AGENT_LABELS
+from kubectl_pacto.model.pacto import GROUP
 
 NAME: Final = "pacto-node-agent"
 POLICY: Final = "pacto-node-agent-own-node"
@@ -18,7 +19,6 @@ NODE_CLAIM: Final = "authentication.kubernetes.io/node-name"
 PRIVILEGED: Final = {
     f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "warn", "audit")
 }
-GROUP: Final = "pacto.trianalab.io"
 # The C library then gives memory back after each publication: a tenth of what is resident.
 MALLOC_SETTINGS: Final = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
 MALLOC_BYTES: Final = 65536

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-GROUP: Final = "pacto.trianalab.io"
+from kubectl_pacto.model.pacto import GROUP
+
 FOLLOW: Final = ["list", "watch"]
 Rule = dict[str, Any]
 
