@@ -18,10 +18,11 @@ from kubectl_pacto.collect.live_bound import read_bound
 from kubectl_pacto.collect.live_kinds import Known
 from kubectl_pacto.collect.live_nodes import NodeObjects, nodes_of
 from kubectl_pacto.conformance.check import Checked, check
+from kubectl_pacto.conformance.compare import differs_beyond_times
 from kubectl_pacto.conformance.source import Loaded
 from kubectl_pacto.controller import events
 from kubectl_pacto.controller.metrics import Metrics
-from kubectl_pacto.controller.status_patch import is_news, merge_patch
+from kubectl_pacto.controller.status_patch import merge_patch
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiNotFound
 from kubectl_pacto.kube.reflector import Key
@@ -124,7 +125,7 @@ class Reconciler:
     def _write(self, client: Client, known: Known, status: dict[str, Any], at: float) -> bool:
         """Write the status if it is news or the last is an interval old; False: the Pacto is gone."""
         before = known.pacto.status
-        news = is_news(before, status)
+        news = differs_beyond_times(before, status)
         if not news and at - _last(before) < known.pacto.check_interval - SLACK:
             return True
         patch = {

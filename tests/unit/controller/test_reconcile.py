@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_pacto.controller.status_patch import is_news, merge_patch
+from kubectl_pacto.controller.status_patch import merge_patch
 from kubectl_pacto.kube.errors import ApiConflict
 from tests.unit.controller.fixtures import KEY, World, merged
 
@@ -208,12 +208,40 @@ def test_a_patch_makes_one_of_the_other(before: Any, after: Any) -> None:
     assert merged(before, merge_patch(before, after)) == after
 
 
-def test_only_moving_times_are_no_news() -> None:
-    ref = {"observedAt": "1", "detectedAt": "1", "source": "k8s"}
-    status = {"lastReconciledAt": "1", "findings": [{"code": "A", "evidenceRefs": [ref]}]}
-    later = {
-        "lastReconciledAt": "2",
-        "findings": [{"code": "A", "evidenceRefs": [{**ref, "observedAt": "2", "detectedAt": "2"}]}],
+def failing(seconds: float) -> dict[str, Any]:
+    """A dependency that failed so many seconds after the first check; the message names the time."""
+    peer = f"10.96.0.1:5432 fail {-seconds}"
+    return {
+        "contract": {"interfaces": ["api"], "dependencies": ["db"]},
+        "providers": {"db": {}},
+        "pods": {"a": {"started": 600, "peers": [peer]}},
     }
-    assert not is_news(status, later)
-    assert is_news(status, {**later, "observationWindows": [{"firstObservedNegativeAt": "2"}]})
+
+
+def test_a_message_that_names_a_later_time_is_no_news() -> None:
+    world = World(failing(0))
+    world.later(1)
+    world.renew()
+    world.run()
+    assert world.codes == ["EVIDENCE_INSUFFICIENT"]
+    before = world.status["findings"][0]["message"]
+    for seconds in (20, 40, 60):
+        world.apply(failing(seconds))
+        world.later(20)
+        world.renew()
+        world.run()
+    assert len(world.patches) == 1
+    assert "2026-10-18T09:12:44" in before  # or this test would prove nothing
+
+
+def test_one_pass_writes_once_and_tells_a_transition_once() -> None:
+    world = World(SILENT)
+    world.later(1)
+    world.renew()
+    for seconds in (61, 61, 61, 20):
+        world.run()
+        world.later(seconds)
+        world.renew()
+    reasons = [(one["reason"], one["message"].partition(":")[0]) for one in world.events]
+    assert reasons == [("ValidationFailed", "Unknown"), ("ValidationFailed", "NonCompliant")]
+    assert len(world.patches) == 2
