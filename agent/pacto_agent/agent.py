@@ -24,7 +24,7 @@ from kubectl_pacto.model.node_codec import decode_node
 from pacto_agent.attribution import Attribution
 from pacto_agent.config import Options
 from pacto_agent.flows import Sockets
-from pacto_agent.health import Health
+from pacto_agent.health import Health, PerMinute
 from pacto_agent.lookout import GAP_SECONDS, Lookout
 from pacto_agent.mapper import Mapper, open_mapper
 from pacto_agent.podmap import PodMap
@@ -51,6 +51,7 @@ class Agent:
         self._attribution = Attribution(self._view)
         self._health = Health(started_at=time.time())
         self._sink = sink
+        self._requests = PerMinute()
         self._publisher = Publisher(sink, options.publish_interval)
         self._tree: CgroupTree = find_tree(options.cgroup_root)
         self._tracer: Tracer | None = None
@@ -200,6 +201,7 @@ class Agent:
         self._view.begin_resync()
         losses, at = self._losses, time.time()
         try:
+            self._find_myself()
             pods = self._mapper.pods(self._view.pods)
             self._view.set_map(pods)
             baselines = self._baselines(pods)
@@ -214,6 +216,17 @@ class Agent:
                 self._attribution.retry(time.time())
         self._last_resync_ended = time.monotonic()
         self._resync_due = self._last_resync_ended + self._options.resync_interval
+
+    def _find_myself(self) -> None:
+        """Raise ResyncFailed where the cgroups that are read do not show this agent's own pod.
+
+        They are then not the node's, or named in a way that no rule here knows: without them nothing
+        tells a pod's socket from a node proxy's in its namespace.
+        """
+        uid, root = self._options.pod_uid, self._options.cgroup_root
+        if uid and uid not in pod_uids(self._tree):
+            problem = f"this agent's own pod {uid} is not among the cgroups in {root}"
+            raise ResyncFailed(problem=f"{problem}: mount the node's /sys/fs/cgroup read-only there")
 
     def _baselines(self, pods: PodMap) -> dict[str, Sockets]:
         mapped = [place for place in pods.places.values() if place.mapped]
@@ -239,6 +252,8 @@ class Agent:
         health = self._health
         health.unattributed_events = self._attribution.unattributed
         health.foreign_events = self._view.foreign_events
+        if (requests := self._sink.requests) is not None:
+            health.api_requests_per_minute = self._requests.add(requests, time.monotonic())
         health.pods_found = len(self._view.pods.places)
         health.pod_limit_exceeded = self._view.pod_limit_exceeded
         observation = NodeRuntimeObservation(

@@ -274,3 +274,12 @@ def test_peers_are_taken_over_from_this_boot_alone(monkeypatch: pytest.MonkeyPat
         second.agent._resync()
         second.agent._adopt()
         assert len(second.publish().pods[0].peers) == peers
+
+
+def test_requests_to_an_api_are_told_per_minute_and_none_where_none_is_asked(bench: Bench) -> None:
+    assert bench.publish().collection.api_requests_per_minute is None
+    bench.sink.requests = 7
+    bench.publish()
+    bench.sink.requests = 9
+    bench.agent._view.note_loss()  # a change, which the counter rides along with
+    assert bench.publish().collection.api_requests_per_minute == 2

@@ -81,6 +81,7 @@ RIDE_ALONG = {
     "dropped listen events of before": with_collection(dropped_events=5),
     "unattributed events": with_collection(unattributed_events=5),
     "foreign events": with_collection(foreign_events=5),
+    "requests to the API": with_collection(api_requests_per_minute=5),
     "words": with_collection(message="other words"),
     "counters": with_peer(succeeded=100, failed=100, aborted=100),
     "a success moved by less": with_peer(last_success=1000.0 + INTERVAL - 0.1),

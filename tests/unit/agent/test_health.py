@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_pacto.model.node import CollectionReason, CollectionState
-from pacto_agent.health import Health
+from pacto_agent.health import Health, PerMinute
 
 
 def health() -> Health:
@@ -99,3 +99,23 @@ def test_too_many_pods_degrade_and_say_how_many() -> None:
 )
 def test_these_reasons_are_degraded(reason: CollectionReason) -> None:
     assert reason.state is CollectionState.DEGRADED
+
+
+def test_a_rate_is_of_the_last_minute_alone() -> None:
+    rate = PerMinute()
+    told = [rate.add(2 * number, 30.0 * number) for number in range(5)]
+    assert told == [0, 2, 4, 4, 4]
+    assert rate.add(8, 150.0) == 2
+    assert rate.add(8, 180.0) == 0
+
+
+def test_a_rate_over_long_intervals_is_scaled_to_a_minute_and_rounded_up() -> None:
+    rate = PerMinute()
+    rate.add(0, 0.0)
+    assert rate.add(6, 300.0) == 2
+
+
+def test_a_rate_of_quick_publishes_is_bounded_in_memory() -> None:
+    rate = PerMinute()
+    assert [rate.add(number, number / 5) for number in range(5000)][-1] == 300
+    assert len(rate._told) <= 302

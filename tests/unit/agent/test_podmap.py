@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +249,35 @@ def test_sockets_with_the_roots_id_are_told_apart_by_namespace() -> None:
         builder.add_process((pid, 2, pid, netns, f"3:pids:{path_of(uid)}\n".encode()))
     pods = builder.finish()
     assert [pods.name(1, netns).uid for netns in (10, 11)] == ["a", "b"]
+
+
+def test_ids_that_agree_in_their_low_half_are_two_cgroups() -> None:
+    node = Node()
+    node.pod("a", 20, 10)
+    node.pod("b", 21, 11)
+    node.builder.add_cgroup(0x1_0000_0007, path_of("a"), v2=True)
+    node.builder.add_cgroup(0x2_0000_0007, path_of("b"), v2=True)
+    pods = node.builder.finish()
+    assert pods.name(0x1_0000_0007, 10) == Named(Owner.POD, "a")
+    assert pods.name(0x2_0000_0007, 11) == Named(Owner.POD, "b")
+    assert pods.name(0x2_0000_0007, 10).owner is Owner.FOREIGN
+    assert pods.name(0x0_0000_0007, 10).owner is Owner.UNKNOWN, "cut to 32 bits it is nobody's"
+
+
+def test_a_map_of_many_processes_grows_with_pods_and_not_with_what_a_process_says() -> None:
+    def size(count: int) -> int:
+        tracemalloc.start()
+        try:
+            node = Node()
+            for pid in range(100, 100 + count):
+                node.pod("a", pid, 10)
+            pods = node.builder.finish()
+            del node
+            gc.collect()
+            assert pods.processes == count + 1
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    few, many = size(1_000), size(20_000)
+    assert many < 2 * few, "a map keeps a few processes of each namespace"

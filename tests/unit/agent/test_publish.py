@@ -18,6 +18,8 @@ CHANGED = replace(VIEW, pods=(PodView("b"),))
 class Sink:
     """Remembers what it got; refuses while told to."""
 
+    requests: int | None = None
+
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.object: dict[str, Any] = {}

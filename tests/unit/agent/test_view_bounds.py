@@ -10,6 +10,7 @@ from pacto_agent.podmap import Place
 from pacto_agent.view import SOCKETS_PER_POD, View
 from tests.unit.agent.made import (
     CGROUP,
+    NETNS,
     NOW,
     listen,
     listening,
@@ -153,3 +154,14 @@ def test_a_full_baseline_of_one_namespace_is_bounded() -> None:
     pod = pod_of(mapped_view(baseline=many))
     assert len(pod.listeners) == bounds.LISTENERS_PER_POD
     assert pod.reasons == (PodReason.TRUNCATED,)
+
+
+def test_a_proxy_with_listeners_in_a_hundred_pods_namespaces_is_not_truncated_by_them() -> None:
+    pods = [Place("proxy", netns=NETNS, pids=(1,), by_cgroup=True), *many_pods(100)]
+    view = mapped_view(pod_map(pods))
+    for number in range(100):
+        view.apply_listen(listen(number + 1, 15008, cgroup=CGROUP, netns=1000 + number))
+    published = {pod.uid: pod for pod in view.snapshot(NOW)}
+    assert len(published) == 101
+    assert all(pod.complete and pod.listeners == () for pod in published.values())
+    assert view.foreign_events == 100
