@@ -18,8 +18,9 @@ from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiError, ApiNotFound
 from kubectl_pacto.kube.lists import list_all
 from kubectl_pacto.kube.paths import node_observations
+from kubectl_pacto.model.bounds import STALENESS_INTERVALS
 from kubectl_pacto.model.cluster import Cluster
-from kubectl_pacto.model.kube import Pod, Service, Unreadable, Workload
+from kubectl_pacto.model.kube import Lease, Pod, Service, Unreadable, Workload
 from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
 from kubectl_pacto.model.node_codec import decode_node
 from kubectl_pacto.model.pacto import Pacto
@@ -38,6 +39,9 @@ class Beats(Protocol):
 
     def published(self, name: str, stamp: float | None) -> None:
         """When a node object was last written."""
+
+    def lease(self, name: str) -> Lease | None:
+        """A node's Lease, which says how long it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +74,26 @@ class NodeObjects:
         self.reads = 0
 
     def refresh(self, client: Client, names: Iterable[str]) -> None:
-        """Have the objects of these nodes as they are now, give or take `max_age`; errors leave the old."""
+        """Have these nodes' objects as they are now, give or take an interval; errors leave the old."""
         with self._lock:
             self._evict()
             now = self._clock()
             wanted = sorted(
                 name
                 for name in set(names)
-                if name not in self.records or now - self.records[name].read_at > self._max_age
+                if name not in self.records or now - self.records[name].read_at > self._age_of(name)
             )
             if len(wanted) > ONE_BY_ONE:
                 self._read_all(client)
                 wanted = [name for name in wanted if name not in self.records]
             for name in wanted:
                 self._read(client, name)
+
+    def _age_of(self, name: str) -> float:
+        # an object as old as the staleness bound would read as stale, however well its node does
+        lease = self._beats.lease(name)
+        interval = lease.duration / STALENESS_INTERVALS if lease and lease.duration else self._max_age
+        return min(self._max_age, interval)
 
     def _read(self, client: Client, name: str) -> None:
         before, now = self._beats.get(name), self._clock()

@@ -26,7 +26,7 @@ from kubectl_pacto.controller.triggers import Triggers
 from kubectl_pacto.kube.errors import ApiConflict, ApiError
 from kubectl_pacto.kube.paths import leases
 from kubectl_pacto.kube.reflector import Key, Reflector
-from kubectl_pacto.model.bounds import WATCH_SILENCE_SECONDS
+from kubectl_pacto.model.bounds import STALENESS_INTERVALS, WATCH_SILENCE_SECONDS
 from kubectl_pacto.model.decode_net import decode_lease
 from kubectl_pacto.model.fields import Fields
 from kubectl_pacto.model.kube import Lease
@@ -52,7 +52,10 @@ class Operator:
         self._triggers = Triggers(self.queue.add)
         self.heartbeats = Heartbeats()
         kernel = settings.checks.kernel
-        self.nodes = NodeObjects(kernel.namespace, self.heartbeats, max_age=settings.node_object_age)
+        age = settings.node_object_age
+        if kernel.staleness is not None:
+            age = min(age, kernel.staleness / STALENESS_INTERVALS)
+        self.nodes = NodeObjects(kernel.namespace, self.heartbeats, max_age=age)
         self.live = Live(
             changed=self._changed,
             trouble=self._trouble,

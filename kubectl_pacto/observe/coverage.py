@@ -82,6 +82,11 @@ class Coverage:
             and (started is None or at - started <= self.staleness)
         )
 
+    @property
+    def interval(self) -> float:
+        """How often the pod's node publishes, as its staleness tells; at most the default."""
+        return min(PUBLISH_INTERVAL_SECONDS, self.staleness / STALENESS_INTERVALS)
+
     def describe(self) -> str:
         """One clause for a person."""
         what = self.level.name.lower()
@@ -174,6 +179,13 @@ def in_mesh(snapshot: Snapshot, pod: Pod) -> bool:
     # a pod may opt out of what its namespace opted into
     labels = snapshot.cluster.namespace_labels(pod.namespace)
     return pod.labels.get(MESH_LABEL, labels.get(MESH_LABEL)) == "ambient"
+
+
+def young(coverages: list[Coverage], at: float) -> float | None:
+    """Seconds until a node that publishes may have covered these pods, if they lack nothing but age."""
+    if not coverages or not all(item.is_young(at) for item in coverages):
+        return None
+    return max(item.interval for item in coverages)
 
 
 def worst(coverages: list[Coverage]) -> Coverage | None:

@@ -17,7 +17,7 @@ from kubectl_pacto.observe.addresses import (
     outer_addresses,
 )
 from kubectl_pacto.observe.backing import ready_endpoints
-from kubectl_pacto.observe.coverage import Coverage, Level, unproven, worst
+from kubectl_pacto.observe.coverage import Coverage, Level, unproven, worst, young
 from kubectl_pacto.observe.interface import negative
 from kubectl_pacto.observe.peers import Callers, Contact
 from kubectl_pacto.observe.reading import Answer, Reading
@@ -113,8 +113,7 @@ def _failing(
     doubt = worst(doubtful)
     if doubt is not None:
         why = f"{describe_contact(failing[0])}, but {_doubt(doubt)}"
-        is_young = all(item.is_young(snapshot.at) for item in doubtful)
-        return Reading(doubt.level.answer, why, kernel, is_young=is_young)
+        return Reading(doubt.level.answer, why, kernel, young=young(doubtful, snapshot.at))
     room = _room_for_doubt(snapshot, provider, contacts, callers)
     if room:
         return Reading(Answer.INSUFFICIENT, f"{describe_contact(failing[0])}, but {room}", kernel)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kubectl_pacto.model.bounds import CLOCK_SKEW_WARNING_SECONDS, PUBLISH_INTERVAL_SECONDS
+from kubectl_pacto.model.bounds import CLOCK_SKEW_WARNING_SECONDS
 from kubectl_pacto.model.evidence import EvidenceSet, Kind, Observation, Outcome, Value
 from kubectl_pacto.model.kube import Service
 from kubectl_pacto.model.pacto import Windows
@@ -51,7 +51,7 @@ class _Pass:
     snapshot: Snapshot
     observations: list[Observation] = field(default_factory=list)
     windows: dict[tuple[str, str], float] = field(default_factory=dict)
-    has_young: bool = False
+    young: float | None = None
 
     def settle(self, kind: str, subject: str, reading: Reading) -> Settled:
         """Apply the window; any outcome but a negative removes it."""
@@ -63,7 +63,8 @@ class _Pass:
         )
         if settled.window is not None:
             self.windows[kind, subject] = settled.window
-        self.has_young = self.has_young or reading.is_young
+        if reading.young is not None:
+            self.young = max(reading.young, self.young or 0.0)
         return settled
 
     def keep(self, kind: str, subject: str) -> None:
@@ -190,6 +191,6 @@ def _next_check(work: _Pass) -> float | None:
     """The end of the first open window, or one publish interval on while a pod is just too young."""
     at, window = work.snapshot.at, work.snapshot.options.window
     times = [start + window for start in work.windows.values() if start + window > at]
-    if work.has_young:
-        times.append(at + PUBLISH_INTERVAL_SECONDS)
+    if work.young is not None:
+        times.append(at + work.young)
     return min(times, default=None)

@@ -9,7 +9,7 @@ from kubectl_pacto.model.evidence import Collector
 from kubectl_pacto.model.kube import EndpointSlice, Service, ServicePort, Unreadable
 from kubectl_pacto.model.snapshot import Snapshot
 from kubectl_pacto.observe.backing import Backing, BackingPod, find_backing, port_slices, ready_endpoints
-from kubectl_pacto.observe.coverage import Coverage, Level, cover, in_mesh, unproven, worst
+from kubectl_pacto.observe.coverage import Coverage, Level, cover, in_mesh, unproven, worst, young
 from kubectl_pacto.observe.reading import Answer, Reading
 
 PROBE_ANSWERED = "ProbeAnswered"
@@ -90,8 +90,8 @@ def merge_interface(snapshot: Snapshot, bound: BoundPort, what: str) -> Reading:
     doubtful = [item for item in covered if item.level is not Level.COMPLETE]
     doubt = worst(doubtful)
     if doubt is not None:
-        is_young = all(item.is_young(snapshot.at) for item in doubtful)
-        return Reading(doubt.level.answer, doubt.describe(), Collector.API_AND_KERNEL, is_young=is_young)
+        soon = young(doubtful, snapshot.at)
+        return Reading(doubt.level.answer, doubt.describe(), Collector.API_AND_KERNEL, young=soon)
     for item, coverage in zip(backing.pods, covered, strict=True):
         if coverage.view and any(item.is_served_by(listener) for listener in coverage.view.listeners):
             why = f"pod {item.pod.name} listens on the target port of {what}"

@@ -44,7 +44,8 @@ class Answer(StrEnum):
 class Reading:
     """One look at one question; times are the checking clock's.
 
-    `is_young` says that only a pod too young to be covered keeps this from being known. A kernel
+    `young` is set when only a pod too young to be covered keeps this from being known: the seconds
+    until its node may have covered it. A kernel
     negative says when something last happened that breaks its continuity (`restarted_at`)
     and how old the oldest view is that it rests on (`vouched_at`).
     """
@@ -54,7 +55,7 @@ class Reading:
     collector: Collector = Collector.API
     restarted_at: float | None = None
     vouched_at: float | None = None
-    is_young: bool = False
+    young: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

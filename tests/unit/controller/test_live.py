@@ -12,7 +12,7 @@ from kubectl_pacto.collect.live_bound import read_bound
 from kubectl_pacto.collect.live_nodes import NodeObjects
 from kubectl_pacto.kube.errors import ApiForbidden, ApiNotFound
 from kubectl_pacto.kube.reflector import Broken
-from kubectl_pacto.model.kube import ConfigMap, Pod, Secret, Service, Unreadable
+from kubectl_pacto.model.kube import ConfigMap, Lease, Pod, Secret, Service, Unreadable
 from kubectl_pacto.model.pacto import ConfigBinding, Pacto
 from kubectl_pacto.model.snapshot import Heartbeat
 from tests.support import builders
@@ -167,11 +167,17 @@ class Nodes:
 class Beats:
     """Every node has a heartbeat."""
 
+    def __init__(self, **durations: int) -> None:
+        self.leases = {name: Lease("pacto-node-agent", name, 1.0, given) for name, given in durations.items()}
+
     def get(self, name: str) -> Heartbeat | None:  # noqa: ARG002 - the shape of what it stands for
         return Heartbeat(1.0)
 
     def published(self, name: str, stamp: float | None) -> None:
         """Not needed: there are Leases."""
+
+    def lease(self, name: str) -> Lease | None:
+        return self.leases.get(name)
 
 
 def objects(clock: list[float]) -> NodeObjects:
@@ -187,6 +193,17 @@ def test_node_objects_are_read_when_they_are_too_old() -> None:
     clock[0] += 6
     nodes.refresh(client, ["n0"])  # type: ignore[arg-type]
     assert len(client.paths) == 3
+
+
+def test_an_object_of_a_node_that_publishes_often_is_read_as_often() -> None:
+    """One as old as its Lease holds would read as stale while the node does all it should."""
+    clock, client = [100.0], Nodes(2)
+    beats = Beats(n0=6, n1=90)
+    nodes = NodeObjects("pacto-node-agent", beats, max_age=5, clock=lambda: clock[0])
+    nodes.refresh(client, ["n0", "n1"])  # type: ignore[arg-type]
+    clock[0] += 3
+    nodes.refresh(client, ["n0", "n1"])  # type: ignore[arg-type]
+    assert [path.rpartition("/")[2] for path in client.paths] == ["n0", "n1", "n0"]
 
 
 def test_many_node_objects_are_read_in_pages() -> None:
