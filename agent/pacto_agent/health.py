@@ -3,9 +3,29 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from math import ceil
+from typing import Final
 
 from kubectl_pacto.model.node import Collection, CollectionReason
+
+MINUTE: Final = 60.0
+
+
+class PerMinute:
+    """How far a count went in the last minute; told at most once per publish interval, so bounded."""
+
+    def __init__(self) -> None:
+        self._told: deque[tuple[float, int]] = deque()
+
+    def add(self, count: int, now: float) -> int:
+        """`count` at `now`, in seconds of a clock that never jumps; the rate, rounded up."""
+        self._told.append((now, count))
+        while len(self._told) > 1 and now - self._told[1][0] >= MINUTE:
+            self._told.popleft()
+        since, before = self._told[0]
+        return ceil((count - before) * MINUTE / max(MINUTE, now - since))
 
 
 @dataclass(slots=True)
@@ -22,6 +42,7 @@ class Health:
     dropped_since_resync: bool = False
     unattributed_events: int = 0
     foreign_events: int = 0
+    api_requests_per_minute: int | None = None
     pods_found: int = 0
     pod_limit_exceeded: bool = False
 
@@ -55,6 +76,7 @@ class Health:
             dropped_events=self.dropped_events,
             unattributed_events=self.unattributed_events,
             foreign_events=self.foreign_events,
+            api_requests_per_minute=self.api_requests_per_minute,
             state=reason.state,
         )
 

@@ -20,7 +20,11 @@ LEASE_API: Final = "coordination.k8s.io/v1"
 
 
 class Sink(Protocol):
-    """Where a node's view goes. All raise SinkFailed."""
+    """Where a node's view goes. All methods raise SinkFailed."""
+
+    @property
+    def requests(self) -> int | None:
+        """Requests to an API so far, None where the sink asks none."""
 
     def load(self) -> dict[str, Any] | None:
         """The object that an agent before this one left, None for none."""

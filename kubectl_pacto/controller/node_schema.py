@@ -41,6 +41,7 @@ DESCRIPTIONS: Final = {
     "Collection.dropped_events": "Events lost since the agent started.",
     "Collection.unattributed_events": "Events since the agent started that named no pod of this node.",
     "Collection.foreign_events": "Events in a pod's network namespace that another cgroup made.",
+    "Collection.api_requests_per_minute": "Requests to the API server in the minute before it was written.",
     "Collection.state": "Running, Degraded (readable, but nothing is complete) or Failed (nothing to read).",
     "NodeInfo.kernel_release": "The kernel's release.",
     "NodeInfo.cgroup_mode": "v1, hybrid or v2.",
@@ -91,6 +92,7 @@ def node_crd() -> dict[str, Any]:
         column("Dropped", ".collection.droppedEvents", type_="integer"),
         column("Kernel", ".node.kernelRelease", priority=1),
         column("Mapper", ".node.mapper", priority=1),
+        column("API/min", ".collection.apiRequestsPerMinute", type_="integer", priority=1),
         column("Published", ".lastPublished", type_="date"),
         column("Age", ".metadata.creationTimestamp", type_="date"),
     ]

@@ -125,6 +125,7 @@ class Collection:
     dropped_events: int = 0
     unattributed_events: int = 0
     foreign_events: int = 0
+    api_requests_per_minute: int | None = None  # None where no API is asked
     state: CollectionState = CollectionState.RUNNING
 
 

@@ -83,8 +83,22 @@ def decode_node(raw: object) -> NodeRuntimeObservation:
             agent_version=info.text("agentVersion"),
             mapper=info.text("mapper"),
         ),
-        pods=tuple(_decode_pod(pod) for pod in top.children("pods")),
+        pods=_decode_pods(top),
     )
+
+
+def _decode_pods(top: Fields) -> tuple[PodView, ...]:
+    """One view per pod: of two, neither could be trusted over the other."""
+    places: dict[str, str] = {}
+    pods = []
+    for fields in top.children("pods"):
+        pod = _decode_pod(fields)
+        if pod.uid in places:
+            problem = f"{pod.uid} has a view at {places[pod.uid]} already: keep one view of each pod"
+            raise fields.fail("uid", problem)
+        places[pod.uid] = fields.where
+        pods.append(pod)
+    return tuple(pods)
 
 
 def _time(instant: float | None) -> str | None:
@@ -113,6 +127,7 @@ def _encode_collection(collection: Collection) -> dict[str, Any]:
             "droppedEvents": collection.dropped_events,
             "unattributedEvents": collection.unattributed_events,
             "foreignEvents": collection.foreign_events,
+            "apiRequestsPerMinute": collection.api_requests_per_minute,
         }
     )
 
@@ -131,6 +146,9 @@ def _decode_collection(fields: Fields) -> Collection:
         dropped_events=fields.count("droppedEvents"),
         unattributed_events=fields.count("unattributedEvents"),
         foreign_events=fields.count("foreignEvents"),
+        api_requests_per_minute=fields.count("apiRequestsPerMinute")
+        if fields.has("apiRequestsPerMinute")
+        else None,
     )
 
 

@@ -25,6 +25,8 @@ GET_FD_BY_ID: Final = {"prog_id": 13, "map_id": 14, "link_id": 30}
 class MemorySink:
     """Holds the last object and Lease, and how many of each there were."""
 
+    requests: int | None = None
+
     def __init__(self) -> None:
         self.object: dict[str, Any] | None = None
         self.lease: dict[str, Any] | None = None

@@ -22,6 +22,8 @@ LARGEST_BYTES: Final = 2 * OBJECT_BYTES
 class FileSink:
     """Replaces `path` at each renewal, and at each change of the object."""
 
+    requests: int | None = None  # no API is asked
+
     def __init__(self, path: str) -> None:
         """Raises SinkFailed for what may not be replaced: a device, a pipe, a directory."""
         self._path = os.path.realpath(path)  # what a link points to is replaced, never the link

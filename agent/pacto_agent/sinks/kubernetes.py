@@ -21,6 +21,9 @@ from kubectl_pacto.kube.client import JSON, METADATA_ONLY, Client
 from kubectl_pacto.kube.errors import ApiConflict, ApiError, ApiNotFound
 
 WRITES: Final = 3  # of one object in a row, when somebody else writes it too
+# the most that one publish asks for, each with the client's attempts: object and Lease, looked up and
+# written WRITES times each
+REQUESTS_PER_PUBLISH: Final = 2 * 2 * WRITES
 
 
 class _Held:

@@ -12,6 +12,8 @@ from kubectl_pacto.errors import SinkFailed
 class StdoutSink:
     """Writes to a text stream, flushed after each line so that a reader sees it at once."""
 
+    requests: int | None = None  # no API is asked
+
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 

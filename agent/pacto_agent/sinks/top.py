@@ -13,6 +13,8 @@ CLEAR: Final = "\033[H\033[2J"
 class TopSink:
     """Draws the whole view every interval; only a terminal is cleared in between."""
 
+    requests: int | None = None  # no API is asked
+
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._raw: dict[str, Any] = {}

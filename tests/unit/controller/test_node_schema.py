@@ -28,6 +28,7 @@ FULL = node.NodeRuntimeObservation(
         dropped_events=1,
         unattributed_events=2,
         foreign_events=3,
+        api_requests_per_minute=4,
         state=node.CollectionState.DEGRADED,
     ),
     node=node.NodeInfo("6.18.0", "v2", "boot", "0.1.0", "iter"),

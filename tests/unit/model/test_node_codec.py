@@ -40,6 +40,7 @@ FULL = NodeRuntimeObservation(
         dropped_events=7,
         unattributed_events=2,
         foreign_events=3,
+        api_requests_per_minute=4,
         state=CollectionReason.EVENTS_DROPPED.state,
     ),
     node=NodeInfo("6.8.0", "v2", "b-1", "0.1.0", "iter"),
@@ -84,6 +85,7 @@ def test_the_object_carries_the_field_names_of_the_schema() -> None:
         "droppedEvents": 7,
         "unattributedEvents": 2,
         "foreignEvents": 3,
+        "apiRequestsPerMinute": 4,
     }
     assert raw["pods"][0]["listeners"] == [
         {"address": "0.0.0.0", "port": 8080},
@@ -129,6 +131,13 @@ def test_unknown_fields_and_reasons_of_a_newer_agent_are_tolerated() -> None:
     assert node.collection.state.value == "Degraded"
     assert not node.pods[0].complete  # a reason, even an unknown one, outweighs the flag
     assert node.pods[0].peers[0].failure_reason is FailureReason.OTHER
+
+
+def test_two_views_of_one_pod_are_refused_with_both_places() -> None:
+    raw = encode_node(FULL)
+    raw["pods"] = [*raw["pods"], {**raw["pods"][0], "uid": "other"}, {**raw["pods"][0], "complete": True}]
+    with pytest.raises(MalformedObject, match=r"pods\[2\]\.uid: .*6b7f.*pods\[0\]"):
+        decode_node(raw)
 
 
 def _broken(path: list[Any], value: object) -> dict[str, Any]:
