@@ -218,12 +218,14 @@ class Agent:
         self._resync_due = self._last_resync_ended + self._options.resync_interval
 
     def _find_myself(self) -> None:
-        """Raise ResyncFailed where the cgroups that are read do not show this agent's own pod.
+        """Raise ResyncFailed where there are no cgroups, or those that are read do not show this agent's pod.
 
         They are then not the node's, or named in a way that no rule here knows: without them nothing
         tells a pod's socket from a node proxy's in its namespace.
         """
         uid, root = self._options.pod_uid, self._options.cgroup_root
+        if not self._tree.found:
+            raise ResyncFailed(problem=f"no cgroup hierarchy in {root}: mount the node's /sys/fs/cgroup there")
         if uid and uid not in pod_uids(self._tree):
             problem = f"this agent's own pod {uid} is not among the cgroups in {root}"
             raise ResyncFailed(problem=f"{problem}: mount the node's /sys/fs/cgroup read-only there")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from kubectl_pacto.model.node import AGENT_NAMESPACE
 from pacto_agent.mapper import NAMES
 
 SHORTEST_INTERVAL = 0.2
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # RFC 1123, as the API server has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,23 @@ def parse(argv: Sequence[str]) -> Options:
         raise UsageError("--sink file needs --output PATH")
     if values.output and values.sink != "file":
         raise UsageError("--output needs --sink file")
-    if not values.node_name:
+    return _usable(Options(**vars(values)))
+
+
+def _usable(options: Options) -> Options:
+    """The same options; raises UsageError for names and places that no agent could work with."""
+    if not options.node_name:
         raise UsageError("--node-name is empty and so are $NODE_NAME and the host's name")
-    return Options(**vars(values))
+    if not _LABEL.fullmatch(options.namespace):
+        problem = "is empty" if not options.namespace else f"{options.namespace!r} is no namespace's name"
+        raise UsageError(f"--namespace {problem}: leave it out for {AGENT_NAMESPACE}, or give the agent's own")
+    for flag, path, usual in (
+        ("--proc", options.proc, "/proc"),
+        ("--cgroup-root", options.cgroup_root, "/sys/fs/cgroup"),
+    ):
+        if not os.path.isdir(path):
+            raise UsageError(f"{flag} {path!r} is no directory: give where the host's {usual} is")
+    return options
 
 
 def parse_inspect(argv: Sequence[str]) -> tuple[Options, str]:
@@ -130,4 +146,4 @@ def parse_inspect(argv: Sequence[str]) -> tuple[Options, str]:
 
 def parse_top(argv: Sequence[str]) -> Options:
     """Options of `pacto agent top`."""
-    return Options(**vars(top_parser().parse_args(argv)))
+    return _usable(Options(**vars(top_parser().parse_args(argv))))

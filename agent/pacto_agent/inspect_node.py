@@ -108,6 +108,8 @@ def _mapper(facts: limits.Facts) -> Check:
 
 def _cgroups(root: str) -> Check:
     tree = find_tree(root)
+    if not tree.found:
+        return Check("cgroups", ERROR, f"no cgroup hierarchy in {root}", "mount the host's /sys/fs/cgroup")
     pods = len(pod_uids(tree))
     detail = f"{tree.mode} at {root}, {pods} pods"
     if not pods:

@@ -30,6 +30,11 @@ class CgroupTree:
     v2: str
     v1: str
 
+    @property
+    def found(self) -> bool:
+        """Whether there is any."""
+        return bool(self.v2 or self.v1)
+
 
 def find_tree(root: str) -> CgroupTree:
     """The cgroup layout under `root` (/sys/fs/cgroup)."""

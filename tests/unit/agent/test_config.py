@@ -38,6 +38,13 @@ def test_the_downward_api_names_node_namespace_and_pod(monkeypatch: pytest.Monke
         (["--sink", "file"], "--sink file needs --output PATH"),
         (["--output", "/tmp/x"], "--output needs --sink file"),
         (["--sink", "kubernetes", "--output", "/tmp/x"], "--output needs --sink file"),
+        (["--namespace", ""], "--namespace is empty: leave it out for pacto-node-agent"),
+        (["--namespace", "a/b"], "--namespace 'a/b' is no namespace's name"),
+        (["--namespace", "Upper"], "--namespace 'Upper' is no namespace's name"),
+        (["--namespace", "a" * 64], "is no namespace's name"),
+        (["--cgroup-root", "/no/such"], "--cgroup-root '/no/such' is no directory: .*/sys/fs/cgroup"),
+        (["--proc", "/dev/null"], "--proc '/dev/null' is no directory: give where the host's /proc is"),
+        (["--cgroup-root", ""], "--cgroup-root '' is no directory"),
         (["--node-name", ""], r"--node-name is empty and so are \$NODE_NAME and the host's name"),
     ],
 )
@@ -45,6 +52,12 @@ def test_options_that_do_not_fit_together_name_the_remedy(arguments: list[str], 
     with pytest.raises(UsageError, match=remedy) as caught:
         parse(arguments)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("arguments", [["--namespace", ""], ["--cgroup-root", "/no/such"]])
+def test_top_refuses_what_the_agent_refuses(arguments: list[str]) -> None:
+    with pytest.raises(UsageError, match=arguments[0]):
+        parse_top(arguments)
 
 
 @pytest.mark.parametrize(

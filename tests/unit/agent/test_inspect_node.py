@@ -62,6 +62,13 @@ def test_a_private_cgroup_mount_is_a_warning_that_says_what_to_mount(tmp_path: P
     assert check_of("cgroups", Options("n", cgroup_root=str(tmp_path))).result == OK
 
 
+def test_a_root_without_cgroups_is_an_error(tmp_path: Path) -> None:
+    for root in (tmp_path, tmp_path / "absent"):
+        check = check_of("cgroups", Options("n", cgroup_root=str(root)))
+        assert check.result == ERROR
+        assert str(root) in check.detail
+
+
 def test_too_few_processes_point_to_the_pid_namespace(tmp_path: Path) -> None:
     (tmp_path / "1").mkdir()
     assert "hostPID" in check_of("processes", Options("n", proc=str(tmp_path))).hint

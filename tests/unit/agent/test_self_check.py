@@ -58,5 +58,15 @@ def test_an_agent_that_does_not_find_itself_is_degraded_with_the_remedy(
     assert str(tmp_path) in message
 
 
+@pytest.mark.parametrize("uid", [OWN, ""])
+def test_a_root_without_any_cgroup_hierarchy_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uid: str
+) -> None:
+    state, reason, message = published(monkeypatch, tmp_path, uid)
+    assert (state, reason) == (CollectionState.DEGRADED, CollectionReason.RESYNC_FAILED.value)
+    assert f"no cgroup hierarchy in {tmp_path}" in message
+    assert "mount" in message
+
+
 def test_outside_of_a_pod_there_is_nothing_to_find(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert published(monkeypatch, make_cgroups(tmp_path, {"": []}), "")[0] is CollectionState.RUNNING
