@@ -225,7 +225,7 @@ class Agent:
         """
         uid, root = self._options.pod_uid, self._options.cgroup_root
         if not self._tree.found:
-            raise ResyncFailed(problem=f"no cgroup hierarchy in {root}: mount the node's /sys/fs/cgroup there")
+            raise ResyncFailed(problem=f"no cgroup hierarchy in {root}: mount the node's /sys/fs/cgroup")
         if uid and uid not in pod_uids(self._tree):
             problem = f"this agent's own pod {uid} is not among the cgroups in {root}"
             raise ResyncFailed(problem=f"{problem}: mount the node's /sys/fs/cgroup read-only there")

@@ -127,7 +127,7 @@ def _usable(options: Options) -> Options:
         raise UsageError("--node-name is empty and so are $NODE_NAME and the host's name")
     if not _LABEL.fullmatch(options.namespace):
         problem = "is empty" if not options.namespace else f"{options.namespace!r} is no namespace's name"
-        raise UsageError(f"--namespace {problem}: leave it out for {AGENT_NAMESPACE}, or give the agent's own")
+        raise UsageError(f"--namespace {problem}: leave it out for {AGENT_NAMESPACE}")
     for flag, path, usual in (
         ("--proc", options.proc, "/proc"),
         ("--cgroup-root", options.cgroup_root, "/sys/fs/cgroup"),
