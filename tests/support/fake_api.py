@@ -40,6 +40,7 @@ class Seen:
     path: str
     accept: str
     token: str
+    client: int = 0  # the port that it came from: one per connection
 
 
 class FakeApi:
@@ -88,6 +89,7 @@ def _status(message: str) -> dict[str, Any]:
 def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one segment, or each answer waits for a delayed acknowledgement
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class has the name
             """Nothing: the test says what matters."""
@@ -97,7 +99,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(length)) if length else None
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
             accept = self.headers.get("Accept", "")
-            api.seen.append(Seen(self.command, self.path, accept, token))
+            api.seen.append(Seen(self.command, self.path, accept, token, self.client_address[1]))
             fault = api.faults.popleft() if api.faults else Fault()
             if fault.hang_seconds:
                 time.sleep(fault.hang_seconds)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -184,3 +185,19 @@ def test_a_lease_that_somebody_else_holds_is_taken_back(
     clock.now += INTERVAL
     sink.renew(lease(2))
     assert api.objects[LEASE]["spec"]["renewTime"] == "2"
+
+
+def test_a_thousand_cycles_open_no_connection_and_start_no_thread(
+    api: FakeApi, clock: Clock, make_sink: Callable[[], KubernetesSink]
+) -> None:
+    sink = make_sink()
+    sink.put(view(0))
+    sink.renew(lease(0))
+    threads, connections = threading.active_count(), {one.client for one in api.seen}
+    for number in range(1, 1001):
+        clock.now += INTERVAL
+        if not number % 10:
+            sink.put(view(number))
+        sink.renew(lease(number))
+    assert threading.active_count() == threads
+    assert {one.client for one in api.seen} == connections
