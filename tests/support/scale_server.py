@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""The fleet's API server as a process: `python -m tests.support.scale_server SHAPE`, prints its port.
+
+It ends with its standard input. Heartbeats move by themselves where `live` is 1; a benchmark with a clock
+of its own moves them through `/_/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from typing import Final
+
+from kubectl_pacto.model.node import AGENT_NAMESPACE
+from tests.support import scale_objects as objects
+from tests.support.scale_api import ScaleApi, serving
+from tests.support.scale_objects import PODS_OF_ONE, Raw, Shape
+
+RENEWAL_SECONDS: Final = 30
+BOOKMARK_SECONDS: Final = 20
+
+
+class Fleet:
+    """The objects of a fleet in an API, and what may happen to them."""
+
+    def __init__(self, shape: Shape, api: ScaleApi) -> None:
+        self.shape = shape
+        self.api = api
+        self.lives: dict[tuple[int, int], int] = {}
+        self.on_node: dict[str, list[tuple[int, int]]] = {}
+        self._fill()
+        self.beating = 0
+
+    def _fill(self) -> None:
+        shape, api = self.shape, self.api
+        for number in range(min(shape.namespaces, shape.pactos)):
+            api.load("namespaces", {"metadata": {"name": f"team-{number}", "labels": {}}})
+        for number in range(shape.pactos):
+            deployment, between = objects.workloads(shape, number)
+            api.load("pactos", objects.pacto(shape, number))
+            api.load("deployments", deployment)
+            api.load("replicasets", between)
+            api.load("services", objects.service(shape, number))
+            api.load("endpointslices", objects.endpoint_slice(shape, number))
+            for index in range(PODS_OF_ONE):
+                api.load("pods", objects.pod(shape, number, index))
+                self.on_node.setdefault(objects.node_of(shape, number, index), []).append((number, index))
+        for number in range(shape.nodes):
+            name = f"node-{number}"
+            api.load("noderuntimeobservations", self._node(name))
+            api.load("leases", objects.lease(name))
+        for resource in ("statefulsets", "jobs", "cronjobs", "ingresses", "httproutes"):
+            api.collection(resource)
+
+    def _node(self, name: str) -> Raw:
+        views = [
+            objects.view(self.shape, number, index, self.lives.get((number, index), 0))
+            for number, index in self.on_node.get(name, ())
+        ]
+        return objects.node(name, views)
+
+    def beat(self, count: int) -> None:
+        """Renew so many heartbeats, in turn."""
+        for _ in range(count):
+            self.beating = (self.beating + 1) % self.shape.nodes
+            self.api.put("leases", objects.lease(f"node-{self.beating}"))
+
+    def replace_pod(self, number: int, index: int) -> None:
+        """One pod goes, another comes in its place; its node and its slice say so."""
+        before = self.lives.get((number, index), 0)
+        namespace = objects.namespace_of(self.shape, number)
+        self.api.delete("pods", (namespace, f"s{number}-{index}-{before}"))
+        self.lives[number, index] = before + 1
+        self.api.put("pods", objects.pod(self.shape, number, index, before + 1))
+        lives = tuple(self.lives.get((number, one), 0) for one in range(PODS_OF_ONE))
+        self.api.put("endpointslices", objects.endpoint_slice(self.shape, number, lives))
+        name = objects.node_of(self.shape, number, index)
+        self.api.collection("noderuntimeobservations").items[AGENT_NAMESPACE, name] = objects.encoded(
+            self._node(name)
+        )
+
+    def edit_pacto(self, number: int, version: str) -> None:
+        """A Pacto gets another contract."""
+        namespace = objects.namespace_of(self.shape, number)
+        before = json.loads(self.api.collection("pactos").items[namespace, f"s{number}"])
+        after = objects.pacto(self.shape, number, version)
+        after["metadata"]["generation"] = before["metadata"]["generation"] + 1
+        after["status"] = before.get("status", {})
+        self.api.put("pactos", after)
+
+    def recreate_pacto(self, number: int) -> None:
+        """A Pacto is deleted and made anew."""
+        self.api.delete("pactos", (objects.namespace_of(self.shape, number), f"s{number}"))
+        self.api.put("pactos", objects.pacto(self.shape, number))
+
+
+async def live(fleet: Fleet, seconds: float = 0.25) -> None:
+    """Heartbeats and bookmarks by the real clock."""
+    owed, marked = 0.0, time.monotonic()
+    while True:
+        await asyncio.sleep(seconds)
+        owed += fleet.shape.nodes * seconds / RENEWAL_SECONDS
+        fleet.beat(int(owed))
+        owed -= int(owed)
+        if time.monotonic() - marked > BOOKMARK_SECONDS:
+            fleet.api.bookmark()
+            marked = time.monotonic()
+
+
+async def _main(shape: Shape) -> None:
+    fleet = Fleet(shape, ScaleApi())
+    server, port = await serving(fleet.api)
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    beating = asyncio.create_task(live(fleet))
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    beating.cancel()
+    server.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(Shape(**json.loads(sys.argv[1]))))
