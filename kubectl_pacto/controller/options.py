@@ -11,6 +11,8 @@ from typing import Any
 
 from kubectl_pacto import __version__
 from kubectl_pacto.controller.manifests.agent_values import MAPPERS, SECCOMP_PROFILES, NodeAgentValues
+from kubectl_pacto.controller.mirror import MIRROR_SECONDS
+from kubectl_pacto.controller.pull_secrets import LOOK_SECONDS
 from kubectl_pacto.model.duration import parse_duration
 from kubectl_pacto.model.node import AGENT_NAMESPACE
 from kubectl_pacto.model.snapshot import HOST_KERNEL_RUNTIMES, KernelOptions, Options
@@ -36,6 +38,8 @@ class Settings:
     probing: bool = False
     workers: int = WORKERS
     node_object_age: float = 10.0
+    mirror_interval: float = MIRROR_SECONDS
+    secret_interval: float = LOOK_SECONDS
     insecure_registries: tuple[str, ...] = field(default=())
 
 
@@ -103,7 +107,7 @@ def _add_kernel(made: argparse.ArgumentParser) -> None:
     add("--node-agent-seccomp-profile", choices=SECCOMP_PROFILES, default=DEFAULTS.seccomp_profile)
     add("--node-agent-max-unavailable", default=DEFAULTS.max_unavailable)
     add("--node-agent-priority-class", default=DEFAULTS.priority_class_name)
-    add("--node-agent-values", default="", metavar="JSON", help="resources, nodeSelector and tolerations")
+    add("--node-agent-values", default="", metavar="JSON", help="lists and mappings of the values")
 
 
 def settings(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
@@ -160,7 +164,8 @@ def _agent(made: argparse.ArgumentParser, given: argparse.Namespace) -> NodeAgen
     try:
         more = json.loads(given.node_agent_values or "{}")
         chosen: dict[str, Any] = {
-            "resources": dict(more.get("resources") or DEFAULTS.resources),
+            "image_pull_secrets": list(more.get("imagePullSecrets") or ()),
+            "resources": dict(more.get("resources", DEFAULTS.resources)),
             "node_selector": dict(more.get("nodeSelector") or {}),
             "tolerations": list(more.get("tolerations", DEFAULTS.tolerations)),
         }

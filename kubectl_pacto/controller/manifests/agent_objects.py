@@ -163,7 +163,11 @@ def _pod_spec(values: NodeAgentValues) -> dict[str, Any]:
         "containers": [_container(values)],
         "volumes": [{"name": "cgroup", "hostPath": {"path": "/sys/fs/cgroup", "type": "Directory"}}],
     }
-    return {**spec, "priorityClassName": values.priority_class_name} if values.priority_class_name else spec
+    optional = {
+        "priorityClassName": values.priority_class_name,
+        "imagePullSecrets": values.image_pull_secrets,
+    }
+    return {**spec, **{key: value for key, value in optional.items() if value}}
 
 
 def _container(values: NodeAgentValues) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class NodeAgentValues:
     namespace: str = AGENT_NAMESPACE
     image: str = f"{IMAGE}:{__version__}"
     image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: list[dict[str, Any]] = field(default_factory=list)
     publish_interval: str = "30s"
     resync_interval: str = "60s"
     mapper: str = "auto"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Everything that is installed, as a function of values, in the order in which it must exist.
 
-The operator gets no right to grant rights: what it needs in the agents' namespace is given here.
+The operator gets no right to grant rights: what it needs in the agents' namespace is given here. The
+chart makes the same objects; tests/chart compares them one by one.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from typing import Any, Final
 
 import yaml
 
-from kubectl_pacto.controller.manifests import agent_objects
+from kubectl_pacto.controller.manifests import agent_objects, operator_network, operator_rights
 from kubectl_pacto.controller.manifests.operator_pod import deployment
-from kubectl_pacto.controller.manifests.operator_rights import (
-    agent_role,
-    election_role,
-    manager_rules,
+from kubectl_pacto.controller.manifests.operator_rights import rules
+from kubectl_pacto.controller.manifests.release_values import (
+    agent_values,
+    complete,
+    full_name,
+    require_consistent,
 )
-from kubectl_pacto.controller.manifests.release_values import agent_values, complete
 
 NAME: Final = "pacto-operator"
+LABELS: Final = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": "pacto"}
 RBAC: Final = "rbac.authorization.k8s.io"
 RESTRICTED: Final = {
     f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")
@@ -33,21 +36,18 @@ Object = dict[str, Any]
 def release_objects(values: Mapping[str, Any], *, namespace: str) -> list[Object]:
     """All objects of an installation. Raises UsageError naming a value that is none."""
     given = complete(values)
+    require_consistent(given, namespace)
     name = full_name(given)
-    labels = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": "pacto"}
-    found = [*crds(), _namespace(namespace, labels)]
+    found = [*(crds() if given["crds"]["enabled"] else ()), operator_namespace(namespace)]
     if given["nodeAgent"]["enabled"]:
         found += agent_objects.before_the_agent(agent_values(given))
-    found += _identity(given, name, namespace, labels)
-    found.append(deployment(given, name, namespace, labels))
+    found += _identity(given, name, namespace)
+    found.append(deployment(given, name, namespace, LABELS))
     if given["metrics"]["enabled"]:
-        found += _metrics(given, name, namespace, labels)
+        found += operator_network.metrics(given, name, namespace, LABELS)
+    if given["networkPolicy"]["enabled"]:
+        found += operator_network.policies(given, name, namespace, LABELS)
     return found
-
-
-def full_name(values: Mapping[str, Any]) -> str:
-    """What the objects are called."""
-    return str(values["fullnameOverride"] or values["nameOverride"] or NAME)
 
 
 def crds() -> list[Object]:
@@ -56,11 +56,12 @@ def crds() -> list[Object]:
     return [yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8")) for name in CRDS]
 
 
-def _namespace(name: str, labels: Mapping[str, str]) -> Object:
+def operator_namespace(name: str) -> Object:
+    """The operator's namespace as it is made where there is none; one that is there keeps its own level."""
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {"name": name, "labels": {**labels, **RESTRICTED}},
+        "metadata": {"name": name, "labels": {**LABELS, **RESTRICTED}},
     }
 
 
@@ -69,7 +70,7 @@ def account_name(values: Mapping[str, Any], name: str) -> str:
     return str(values["serviceAccount"]["name"] or name)
 
 
-def _identity(values: Object, name: str, namespace: str, labels: Mapping[str, str]) -> list[Object]:
+def _identity(values: Object, name: str, namespace: str) -> list[Object]:
     account = values["serviceAccount"]
     subject = {
         "kind": "ServiceAccount",
@@ -78,7 +79,7 @@ def _identity(values: Object, name: str, namespace: str, labels: Mapping[str, st
     }
     found: list[Object] = []
     if account["create"]:
-        metadata = {"name": subject["name"], "namespace": namespace, "labels": dict(labels)}
+        metadata = {"name": subject["name"], "namespace": namespace, "labels": dict(LABELS)}
         if account["annotations"]:
             metadata["annotations"] = account["annotations"]
         found.append(
@@ -89,13 +90,25 @@ def _identity(values: Object, name: str, namespace: str, labels: Mapping[str, st
                 "automountServiceAccountToken": account["automount"],
             }
         )
-    found += _bound(f"{name}-manager", "", manager_rules(values), subject, labels)
+    return found + _rights(values, name, namespace, subject)
+
+
+def _rights(values: Object, name: str, namespace: str, subject: Object) -> list[Object]:
+    everywhere = rules(operator_rights.EVERYWHERE, values)
+    watched = rules(operator_rights.WATCHED, values)
+    found: list[Object] = []
+    if where := str(values["controller"]["watchNamespace"]):
+        found += _bound(f"{name}-manager", "", everywhere, subject)
+        found += _bound(f"{name}-manager", where, watched, subject)
+    else:
+        found += _bound(f"{name}-manager", "", [*watched, *everywhere], subject)
     if values["leaderElection"]["enabled"]:
-        found += _bound(f"{name}-leader-election", namespace, election_role(), subject, labels)
-    where = evidence_namespace(values)
-    if where:
-        rules = agent_role(is_managed=values["nodeAgent"]["enabled"])
-        found += _bound(f"{name}-node-agent", where, rules, subject, labels)
+        election = rules(operator_rights.ELECTION, values)
+        found += _bound(f"{name}-leader-election", namespace, election, subject)
+    if where := evidence_namespace(values):
+        is_managed = values["nodeAgent"]["enabled"]
+        rights = operator_rights.MANAGED if is_managed else operator_rights.EVIDENCE
+        found += _bound(f"{name}-node-agent", where, rules(rights, values), subject)
     return found
 
 
@@ -105,14 +118,12 @@ def evidence_namespace(values: Mapping[str, Any]) -> str:
     return given or (str(values["nodeAgent"]["namespace"]) if values["nodeAgent"]["enabled"] else "")
 
 
-def _bound(
-    name: str, namespace: str, rules: list[Object], subject: Object, labels: Mapping[str, str]
-) -> list[Object]:
+def _bound(name: str, namespace: str, granted: list[Object], subject: Object) -> list[Object]:
     """A Role with its binding, or of no namespace a ClusterRole with its."""
     scope = "" if namespace else "Cluster"
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": dict(labels)}
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": dict(LABELS)}
     return [
-        {"apiVersion": f"{RBAC}/v1", "kind": f"{scope}Role", "metadata": metadata, "rules": rules},
+        {"apiVersion": f"{RBAC}/v1", "kind": f"{scope}Role", "metadata": metadata, "rules": granted},
         {
             "apiVersion": f"{RBAC}/v1",
             "kind": f"{scope}RoleBinding",
@@ -121,31 +132,3 @@ def _bound(
             "subjects": [dict(subject)],
         },
     ]
-
-
-def _metrics(values: Object, name: str, namespace: str, labels: Mapping[str, str]) -> list[Object]:
-    metadata = {"name": f"{name}-metrics", "namespace": namespace, "labels": dict(labels)}
-    port = {"name": "metrics", "port": values["metrics"]["service"]["port"], "targetPort": "metrics"}
-    found: list[Object] = [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": metadata,
-            "spec": {"selector": {"app.kubernetes.io/name": NAME}, "ports": [port]},
-        }
-    ]
-    monitor = values["metrics"]["serviceMonitor"]
-    if monitor["enabled"]:
-        times = {key: monitor[key] for key in ("interval", "scrapeTimeout") if monitor[key]}
-        found.append(
-            {
-                "apiVersion": "monitoring.coreos.com/v1",
-                "kind": "ServiceMonitor",
-                "metadata": dict(metadata),
-                "spec": {
-                    "selector": {"matchLabels": {"app.kubernetes.io/name": NAME}},
-                    "endpoints": [{"port": "metrics", **times}],
-                },
-            }
-        )
-    return found

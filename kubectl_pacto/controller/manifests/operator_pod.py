@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from kubectl_pacto.controller.manifests.release_values import agent_values, image
+from kubectl_pacto.controller.manifests.operator_arguments import METRICS_PORT, arguments
+from kubectl_pacto.controller.manifests.release_values import image
 
 Values = Mapping[str, Any]
 
@@ -36,6 +36,7 @@ def _pod(values: Values, name: str) -> dict[str, Any]:
         "nodeSelector": values["nodeSelector"],
         "tolerations": values["tolerations"],
         "affinity": values["affinity"],
+        "priorityClassName": values["priorityClassName"],
     }
     return {
         "serviceAccountName": values["serviceAccount"]["name"] or name,
@@ -49,7 +50,7 @@ def _pod(values: Values, name: str) -> dict[str, Any]:
 def _container(values: Values, name: str) -> dict[str, Any]:
     ports = [{"name": "probes", "containerPort": 8081}]
     if values["metrics"]["enabled"]:
-        ports.append({"name": "metrics", "containerPort": 8080})
+        ports.append({"name": "metrics", "containerPort": METRICS_PORT})
     return {
         "name": "manager",
         "image": image(values),
@@ -74,50 +75,3 @@ def _environment(values: Values, name: str) -> list[dict[str, Any]]:
     if values["insecureRegistries"]:
         found.append({"name": "PACTO_INSECURE_REGISTRIES", "value": ",".join(values["insecureRegistries"])})
     return found
-
-
-def arguments(values: Values) -> list[str]:
-    """The command line; what is not set is the option's own default."""
-    controller, evidence = values["controller"], values["controller"]["kernelEvidence"]
-    told = {
-        "--metrics-bind-address": ":8080" if values["metrics"]["enabled"] else "0",
-        "--watch-namespace": controller["watchNamespace"],
-        "--stabilization-window": controller["stabilizationWindow"],
-        "--kernel-evidence-namespace": evidence["namespace"],
-        "--staleness": evidence["staleness"],
-        "--recency": evidence["recency"],
-        "--host-kernel-runtime-classes": ",".join(evidence["hostKernelRuntimeClasses"]),
-        "--mesh-proxies": ",".join(evidence["meshProxies"]),
-    }
-    switches = {
-        "--leader-elect": values["leaderElection"]["enabled"],
-        "--enable-probing": controller["enableProbing"],
-        "--enable-metrics-observation": controller["enableMetricsObservation"],
-        "--interface-name-match-discovery": controller["interfaceNameMatchDiscovery"],
-    }
-    found = [switch for switch, is_on in switches.items() if is_on]
-    found += [f"{option}={value}" for option, value in told.items() if value]
-    return [*found, *(_agent_arguments(values) if values["nodeAgent"]["enabled"] else ())]
-
-
-def _agent_arguments(values: Values) -> list[str]:
-    agent = agent_values(values)
-    more = {
-        "resources": agent.resources,
-        "nodeSelector": agent.node_selector,
-        "tolerations": agent.tolerations,
-    }
-    told = {
-        "--node-agent-namespace": agent.namespace,
-        "--node-agent-image": agent.image,
-        "--node-agent-image-pull-policy": agent.image_pull_policy,
-        "--publish-interval": agent.publish_interval,
-        "--resync-interval": agent.resync_interval,
-        "--mapper": agent.mapper,
-        "--node-agent-seccomp-profile": agent.seccomp_profile,
-        "--node-agent-max-unavailable": agent.max_unavailable,
-        "--node-agent-priority-class": agent.priority_class_name,
-        "--node-agent-values": json.dumps(more, sort_keys=True, separators=(",", ":")),
-    }
-    found = ["--enable-node-agent", *(f"{option}={value}" for option, value in told.items() if value)]
-    return [*found, *(["--node-agent-sys-resource"] if agent.sys_resource else [])]

@@ -1,58 +1,80 @@
 # SPDX-License-Identifier: MIT
-"""What the operator may do: one rule for each thing it does, and none that grants rights."""
+"""What the operator may do: one rule for each thing it does, and none that grants rights.
+
+`make gen` writes the chart's rules from the same tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from kubectl_pacto.controller.manifests.operator_arguments import value_at
 from kubectl_pacto.model.pacto import GROUP
 
-FOLLOW: Final = ["list", "watch"]
+FOLLOW: Final = ("list", "watch")
 Rule = dict[str, Any]
 
 
-def _rule(group: str, resources: list[str], verbs: list[str]) -> Rule:
-    return {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A rule, and the dotted path of the value that it depends on; empty: always."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    when: str = ""
+
+    @property
+    def rule(self) -> Rule:
+        """As RBAC writes it."""
+        return {"apiGroups": [self.group], "resources": list(self.resources), "verbs": list(self.verbs)}
 
 
-def manager_rules(values: Mapping[str, Any]) -> list[Rule]:
-    """Across the cluster: follow what checks read, write statuses, tell events."""
-    rules = [
-        _rule(GROUP, ["pactos"], FOLLOW),
-        _rule(GROUP, ["pactorevisions"], ["create"]),
-        _rule(GROUP, ["pactos/status", "pactorevisions/status"], ["patch"]),
-        # owner references that block deletion ask for it where the server checks them
-        _rule(GROUP, ["pactos/finalizers"], ["update"]),
-        _rule("", ["services", "pods", "namespaces"], FOLLOW),
-        # of a bound Secret only the metadata is asked for; a pull secret's data is read
-        _rule("", ["configmaps", "secrets"], ["get"]),
-        _rule("", ["events"], ["create"]),
-        _rule("discovery.k8s.io", ["endpointslices"], FOLLOW),
-        _rule("apps", ["deployments", "statefulsets", "replicasets"], FOLLOW),
-        _rule("batch", ["jobs", "cronjobs"], FOLLOW),
-        _rule("networking.k8s.io", ["ingresses"], FOLLOW),
-        _rule("gateway.networking.k8s.io", ["httproutes"], FOLLOW),
-    ]
-    if values["controller"]["enableMetricsObservation"]:
-        rules.append(_rule("monitoring.coreos.com", ["servicemonitors", "podmonitors"], FOLLOW))
-    if values["nodeAgent"]["enabled"]:
-        rules.append(_rule("", ["nodes"], ["list"]))
-    return rules
+# where Pactos are: in the watched namespace, or in all
+WATCHED: Final = (
+    Right(GROUP, ("pactos",), FOLLOW),
+    Right(GROUP, ("pactorevisions",), ("create",)),
+    Right(GROUP, ("pactos/status", "pactorevisions/status"), ("patch",)),
+    # owner references that block deletion ask for it where the server checks them
+    Right(GROUP, ("pactos/finalizers",), ("update",)),
+    Right("", ("services", "pods"), FOLLOW),
+    # of a bound Secret only the metadata is asked for; a pull secret's data is read
+    Right("", ("configmaps", "secrets"), ("get",)),
+    Right("", ("events",), ("create",)),
+    Right("discovery.k8s.io", ("endpointslices",), FOLLOW),
+    Right("apps", ("deployments", "statefulsets", "replicasets"), FOLLOW),
+    Right("batch", ("jobs", "cronjobs"), FOLLOW),
+    Right("networking.k8s.io", ("ingresses",), FOLLOW),
+    Right("gateway.networking.k8s.io", ("httproutes",), FOLLOW),
+    Right(
+        "monitoring.coreos.com",
+        ("servicemonitors", "podmonitors"),
+        FOLLOW,
+        when="controller.enableMetricsObservation",
+    ),
+)
+# of kinds that have no namespace: a Role cannot grant them
+EVERYWHERE: Final = (
+    # a namespace's label puts its pods into a mesh
+    Right("", ("namespaces",), FOLLOW),
+    Right("", ("nodes",), ("list",), when="nodeAgent.enabled"),
+)
+# in the operator's namespace: hold the Lease of the leader
+ELECTION: Final = (Right("coordination.k8s.io", ("leases",), ("get", "create", "update")),)
+# in the agents' namespace: read their evidence; where they are ours, run them and clean up
+EVIDENCE: Final = (
+    Right("coordination.k8s.io", ("leases",), FOLLOW),
+    Right(GROUP, ("noderuntimeobservations",), ("get", "list")),
+)
+MANAGED: Final = (
+    Right("coordination.k8s.io", ("leases",), (*FOLLOW, "delete")),
+    Right(GROUP, ("noderuntimeobservations",), ("get", "list", "delete")),
+    Right("apps", ("daemonsets",), ("get", "create", "update", "delete")),
+)
 
 
-def election_role() -> list[Rule]:
-    """In the operator's namespace: hold the Lease of the leader."""
-    return [_rule("coordination.k8s.io", ["leases"], ["get", "create", "update"])]
-
-
-def agent_role(*, is_managed: bool) -> list[Rule]:
-    """In the agents' namespace: read their evidence; where they are ours, run them and clean up."""
-    gone = ["delete"] if is_managed else []
-    rules = [
-        _rule("coordination.k8s.io", ["leases"], [*FOLLOW, *gone]),
-        _rule(GROUP, ["noderuntimeobservations"], ["get", "list", *gone]),
-    ]
-    if is_managed:
-        rules.append(_rule("apps", ["daemonsets"], ["get", "create", "update", "delete"]))
-    return rules
+def rules(rights: tuple[Right, ...], values: Mapping[str, Any]) -> list[Rule]:
+    """The rules that these values ask for."""
+    return [one.rule for one in rights if not one.when or value_at(values, one.when)]

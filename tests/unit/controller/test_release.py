@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
+from kubectl_pacto.controller.manifests.agent_objects import daemon_set
+from kubectl_pacto.controller.manifests.operator_arguments import (
+    AGENT_SWITCHES,
+    AGENT_TOLD,
+    SWITCHES,
+    TOLD,
+    arguments,
+)
 from kubectl_pacto.controller.manifests.operator_objects import release_objects
-from kubectl_pacto.controller.manifests.operator_pod import arguments
 from kubectl_pacto.controller.manifests.release_values import DEFAULTS, agent_values, complete
-from kubectl_pacto.controller.options import settings
+from kubectl_pacto.controller.options import parser, settings
 from kubectl_pacto.errors import UsageError
 
 NAMESPACE = "pacto-operator-system"
@@ -119,6 +126,18 @@ def test_the_controllers_values_arrive() -> None:
         ({"nodeAgent": {"enable": True}}, "nodeAgent.enable is no value"),
         ({"nodeAgent": {"enabled": "yes"}}, "nodeAgent.enabled must be true or false"),
         ({"controller": []}, "controller must be a mapping"),
+        ({"replicaCount": 0}, "replicaCount must be at least 1"),
+        ({"metrics": {"service": {"port": 70000}}}, "metrics.service.port must be at most 65535"),
+        ({"nodeAgent": {"mapper": "fast"}}, "nodeAgent.mapper must be one of auto, proc, iter"),
+        ({"nodeAgent": {"publishInterval": "30"}}, "nodeAgent.publishInterval must be a duration such as"),
+        ({"nodeAgent": {"publishInterval": "0s"}}, "nodeAgent.publishInterval must be a duration above"),
+        ({"nodeAgent": {"maxUnavailable": 0}}, "nodeAgent.maxUnavailable must be at least 1"),
+        ({"nodeAgent": {"maxUnavailable": "ten"}}, "nodeAgent.maxUnavailable must be a number of nodes"),
+        ({"nodeAgent": {"namespace": ""}}, "nodeAgent.namespace must be a Kubernetes name"),
+        ({"nodeAgent": {"resources": {"limit": {}}}}, "nodeAgent.resources.limit is no value"),
+        ({"tolerations": [{"effects": "x"}]}, "tolerations.0.effects is no value"),
+        ({"imagePullSecrets": ["x"]}, "imagePullSecrets.0 must be a mapping"),
+        ({"controller": {"kernelEvidence": {"staleness": "0s"}}}, "staleness must be a duration above"),
     ],
 )
 def test_a_wrong_value_is_named(values: dict[str, Any], words: str) -> None:
@@ -126,10 +145,68 @@ def test_a_wrong_value_is_named(values: dict[str, Any], words: str) -> None:
         release_objects(values, namespace=NAMESPACE)
 
 
-def test_free_mappings_replace_the_default_as_a_whole() -> None:
-    found = complete({"resources": {"limits": {"cpu": "1"}}})
-    assert found["resources"] == {"limits": {"cpu": "1"}}
+def test_mappings_are_laid_over_the_defaults_as_helm_does_it() -> None:
+    given = {"limits": {"cpu": "1", "memory": None}, "requests": None}
+    assert complete({"resources": given})["resources"] == {"limits": {"cpu": "1"}}
+    assert complete({"podLabels": {"a": "b"}})["podLabels"] == {"a": "b"}
     assert DEFAULTS["resources"]["requests"]
+
+
+def test_null_brings_a_default_back() -> None:
+    assert complete({"nodeAgent": {"mapper": None, "tolerations": None}, "metrics": None}) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"replicaCount": 2, "leaderElection": {"enabled": False}}, "replicaCount above 1 needs"),
+        ({"nodeAgent": {"enabled": True, "namespace": NAMESPACE}}, "nodeAgent.namespace must not be"),
+        (
+            {"nodeAgent": {"enabled": True}, "controller": {"kernelEvidence": {"namespace": "mine"}}},
+            "controller.kernelEvidence.namespace is for node agents that you run yourself",
+        ),
+    ],
+)
+def test_values_that_contradict_each_other_are_refused(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        release_objects(values, namespace=NAMESPACE)
+
+
+def test_in_one_watched_namespace_rights_end_there_but_for_kinds_without_a_namespace() -> None:
+    values = {"controller": {"watchNamespace": "shop"}, "nodeAgent": {"enabled": True}}
+    objects = release_objects(values, namespace=NAMESPACE)
+    (everywhere,) = [one for one in objects if one["kind"] == "ClusterRole"]
+    granted = {resource: rule["verbs"] for rule in everywhere["rules"] for resource in rule["resources"]}
+    assert granted == {"namespaces": ["list", "watch"], "nodes": ["list"]}
+    (watched,) = [
+        one for one in objects if one["metadata"].get("namespace") == "shop" and one["kind"] == "Role"
+    ]
+    (all_of_them,) = [
+        one for one in release_objects(AGENT, namespace=NAMESPACE) if one["kind"] == "ClusterRole"
+    ]
+    assert [*watched["rules"], *everywhere["rules"]] == all_of_them["rules"]
+
+
+def test_every_option_of_the_operator_has_a_value() -> None:
+    tables = (*SWITCHES, *TOLD, *AGENT_SWITCHES, *AGENT_TOLD)
+    reached = {one.option for one in tables}
+    reached |= {"--metrics-bind-address", "--enable-node-agent", "--node-agent-values"}
+    # where to connect and what it is: never a matter of an installation; the port of probes is the pod's
+    reached |= {"--kubeconfig", "--version", "--help", "--health-probe-bind-address"}
+    options = {
+        text
+        for action in parser()._actions
+        for text in action.option_strings
+        if text.startswith("--") and not text.startswith("--no-")
+    }
+    assert reached == options
+
+
+def test_secrets_to_pull_the_agent_with_reach_its_pods() -> None:
+    values = complete({"nodeAgent": {"enabled": True, "imagePullSecrets": [{"name": "registry"}]}})
+    agent = settings(arguments(values), POD).agent
+    assert agent is not None
+    assert daemon_set(agent)["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "registry"}]
 
 
 def test_evidence_of_agents_that_you_run_is_read_only() -> None:

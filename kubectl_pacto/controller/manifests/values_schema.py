@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""What the chart's values are made of: a value with its default, its words and its JSON schema.
+
+Draft 7, because every Helm since 3.0 reads it. Helm checks a user's values against the schema after it
+has laid them over the defaults, so each key can be required: a null takes a key out and is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+Schema = dict[str, Any]
+DIALECT: Final = "http://json-schema.org/draft-07/schema#"
+_NUMBERS: Final = r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+"
+# patterns hold for both dialects that read them, Go's and ECMA 262's; and what each asks for
+DURATION_PATTERN: Final = rf"^(0|{_NUMBERS})?$"
+POSITIVE_PATTERN: Final = "^$|[1-9]"
+GIVEN_PATTERN: Final = rf"^{_NUMBERS}$"
+NAME_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+OPTIONAL_NAME_PATTERN: Final = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
+SHARE_PATTERN: Final = r"^[1-9][0-9]*%?$"
+WORDS: Final = {
+    DURATION_PATTERN: "a duration such as 30s, 2m or 1h30m",
+    GIVEN_PATTERN: "a duration such as 30s, 2m or 1h30m",
+    POSITIVE_PATTERN: "a duration above zero",
+    NAME_PATTERN: "a Kubernetes name: lower case letters, digits and dashes",
+    OPTIONAL_NAME_PATTERN: "a Kubernetes name: lower case letters, digits and dashes",
+    SHARE_PATTERN: "a number of nodes such as 1, or a share such as 10%",
+}
+
+TEXT: Final[Schema] = {"type": "string"}
+SWITCH: Final[Schema] = {"type": "boolean"}
+TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string", "minLength": 1}}
+TEXT_MAP: Final[Schema] = {"type": "object", "additionalProperties": {"type": "string"}}
+NAME: Final[Schema] = {"type": "string", "pattern": NAME_PATTERN, "maxLength": 63}
+OPTIONAL_NAME: Final[Schema] = {"type": "string", "pattern": OPTIONAL_NAME_PATTERN, "maxLength": 63}
+# empty: the program's own default
+DURATION: Final[Schema] = {"type": "string", "pattern": DURATION_PATTERN}
+POSITIVE: Final[Schema] = {**DURATION, "allOf": [{"pattern": POSITIVE_PATTERN}]}
+INTERVAL: Final[Schema] = {
+    "type": "string",
+    "pattern": GIVEN_PATTERN,
+    "allOf": [{"pattern": POSITIVE_PATTERN}],
+}
+
+
+def choice(*names: str) -> Schema:
+    """One of these."""
+    return {"type": "string", "enum": list(names)}
+
+
+def number(least: int, most: int | None = None) -> Schema:
+    """A whole number of a range."""
+    return {"type": "integer", "minimum": least, **({} if most is None else {"maximum": most})}
+
+
+def closed(**properties: Schema) -> Schema:
+    """An object of these keys and no others, none of them required."""
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+SHARE: Final[Schema] = {"type": ["string", "integer"], "pattern": SHARE_PATTERN, "minimum": 1}
+PULL_SECRETS: Final[Schema] = {
+    "type": "array",
+    "items": {**closed(name={"type": "string", "minLength": 1}), "required": ["name"]},
+}
+_QUANTITIES: Final[Schema] = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+RESOURCES: Final[Schema] = closed(requests=_QUANTITIES, limits=_QUANTITIES, claims={"type": "array"})
+TOLERATIONS: Final[Schema] = {
+    "type": "array",
+    "items": closed(
+        key=TEXT,
+        operator=choice("Exists", "Equal", "Lt", "Gt"),
+        value=TEXT,
+        effect=choice("NoSchedule", "PreferNoSchedule", "NoExecute"),
+        tolerationSeconds={"type": "integer"},
+    ),
+}
+_ANY: Final[Schema] = {"type": "object"}
+AFFINITY: Final[Schema] = closed(nodeAffinity=_ANY, podAffinity=_ANY, podAntiAffinity=_ANY)
+PEERS: Final[Schema] = {
+    "type": "array",
+    "items": closed(ipBlock=_ANY, namespaceSelector=_ANY, podSelector=_ANY),
+}
+FREE: Final[Schema] = {"type": "object"}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of a user: what it is while nobody says, what it does, what it may be."""
+
+    default: Any
+    words: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Values that belong together under one key."""
+
+    words: str
+    entries: Mapping[str, Value | Section]
+
+    def defaults(self) -> dict[str, Any]:
+        """Every value as it is while nobody says; a copy that may be changed."""
+        return {
+            key: one.defaults() if isinstance(one, Section) else copy.deepcopy(one.default)
+            for key, one in self.entries.items()
+        }
+
+    def schema(self) -> Schema:
+        """The schema of the whole: no other key, and none may be missing."""
+        properties: dict[str, Schema] = {}
+        for key, one in self.entries.items():
+            inner = one.schema() if isinstance(one, Section) else one.schema
+            properties[key] = {"description": one.words, **inner}
+            if isinstance(one, Value):
+                properties[key]["default"] = copy.deepcopy(one.default)
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "required": list(self.entries),
+            "properties": properties,
+        }
