@@ -3,7 +3,7 @@
 
 import sys
 
-from kubectl_pacto.cli.main import main
+from kubectl_pacto.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,6 @@ names the section of the documentation that tells what to do. No decision is mad
 
 from __future__ import annotations
 
-import inspect
 from typing import ClassVar
 
 
@@ -19,7 +18,9 @@ class PactoError(Exception):
 
     def __init__(self, message: str = "", **facts: object) -> None:
         self.facts = {"message": message, **facts}
-        template = inspect.cleandoc(type(self).__doc__ or "{message}")
+        from inspect import cleandoc  # costs more than everything else here, and most runs fail at nothing
+
+        template = cleandoc(type(self).__doc__ or "{message}")
         super().__init__(template.format_map(self.facts))
 
 

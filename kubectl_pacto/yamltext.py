@@ -15,6 +15,8 @@ import yaml
 
 Path = tuple[str | int, ...]
 MAX_NODES: Final = 200_000
+# The largest whole number that the Kubernetes API takes.
+BIGGEST: Final = 2**63 - 1
 _INT: Final = re.compile(r"[-+]?(?:[0-9]+|0x[0-9a-fA-F]+)")
 _FLOAT: Final = re.compile(
     r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+"
@@ -70,16 +72,95 @@ def _translate(error: Exception) -> YamlError:
     return YamlError(f"is not YAML: {problem}", mark.line + 1, mark.column + 1)
 
 
-def load_all(text: str) -> Iterator[Any]:
-    """The documents of a stream. Raises YamlError at the first that is none."""
+def load_all(text: str, *, strict: bool = False) -> Iterator[Any]:
+    """The documents of a stream. Raises YamlError at the first that is none.
+
+    Strict: no mapping has a key twice, and whole numbers have 64 bits at most; kubectl takes such a
+    kubeconfig, and the API server no such object.
+    """
     loader = _Loader(text)
     try:
-        while loader.check_data():
-            yield loader.get_data()
+        while loader.check_node():
+            node = loader.get_node()
+            if strict:
+                _refuse(node)
+            yield loader.construct_document(node)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _translate(error) from None
+        raise error if isinstance(error, YamlError) else _translate(error) from None
     finally:
         loader.dispose()
+
+
+def path_text(path: Path) -> str:
+    """A path as people write it: spec.ports[0].name."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "the document"
+
+
+def _refuse(top: Any) -> None:
+    """Raises YamlError for what reads one way to a person and another to a program."""
+    stack, seen = [top], {id(top)}
+    while stack:
+        node = stack.pop()
+        children = _values(node)
+        for child in children:
+            if isinstance(child, yaml.ScalarNode):
+                if _is_too_big(child):
+                    raise _at(top, child, "is a number of more than 64 bits")
+            elif id(child) not in seen:
+                seen.add(id(child))
+                stack.append(child)
+        if isinstance(node, yaml.MappingNode) and (twice := _twice(node)) is not None:
+            raise _at(top, node, f"has the key {twice.value!r} twice", twice)
+
+
+def _values(node: Any) -> list[Any]:
+    if isinstance(node, yaml.MappingNode):
+        return [value for _, value in node.value]
+    return node.value if isinstance(node, yaml.SequenceNode) else [node]
+
+
+def _is_too_big(node: Any) -> bool:
+    if node.tag != "tag:yaml.org,2002:int" or len(node.value) < len("0x7fffffffffffffff"):
+        return False
+    # more digits than these are no number that Python reads, either
+    digits = len(node.value.lstrip("-+0x"))
+    return digits > 20 or not -BIGGEST - 1 <= int(node.value, 16 if "x" in node.value else 10) <= BIGGEST
+
+
+def _twice(node: Any) -> Any | None:
+    """The second node of a key that a mapping has twice."""
+    keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+    if len({(key.tag, key.value) for key in keys}) == len(keys):
+        return None
+    seen: set[tuple[str, str]] = set()
+    for key in keys:
+        if (key.tag, key.value) in seen and key.tag != "tag:yaml.org,2002:merge":
+            return key
+        seen.add((key.tag, key.value))
+    return None
+
+
+def _at(top: Any, node: Any, problem: str, mark: Any = None) -> YamlError:
+    line, column = (mark or node).start_mark.line + 1, (mark or node).start_mark.column + 1
+    return YamlError(f"{path_text(_path_to(top, node, set()) or ())} {problem}", line, column)
+
+
+def _path_to(top: Any, wanted: Any, seen: set[int]) -> Path | None:
+    """The first path that leads to a node."""
+    if top is wanted:
+        return ()
+    if isinstance(top, yaml.ScalarNode) or id(top) in seen:
+        return None
+    seen.add(id(top))
+    names: list[str | int] = list(range(len(top.value)))
+    if isinstance(top, yaml.MappingNode):
+        names = [str(key.value) for key, _ in top.value]
+    for name, child in zip(names, _values(top), strict=True):
+        below = _path_to(child, wanted, seen)
+        if below is not None:
+            return (name, *below)
+    return None
 
 
 @dataclass(slots=True)

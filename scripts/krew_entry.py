@@ -36,6 +36,6 @@ def settle(environment: MutableMapping[str, str]) -> None:
 
 if __name__ == "__main__":
     settle(os.environ)
-    from kubectl_pacto.cli.main import main
+    from kubectl_pacto.entry import main
 
     sys.exit(main())

@@ -11,6 +11,7 @@ import click
 from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.errors import CannotWrite
 from kubectl_pacto.cli.listing import agent_option
+from kubectl_pacto.cli.terminal import json_text, tell
 from kubectl_pacto.kube.kubeconfig import Flags
 
 EXAMPLES: Final = """
@@ -44,16 +45,12 @@ def bundle(*, flags: Flags, file: str, form: str, agent_namespace: str) -> None:
     if file == "-":
         print_objects(objects, form)
     else:
-        import json
-
         whole = {"apiVersion": "v1", "kind": "List", "items": objects}
-        text = (
-            json.dumps(whole, indent=1) if form == "json" else "".join(f"---\n{dump(raw)}" for raw in objects)
-        )
+        text = json_text(whole, 1) if form == "json" else "".join(f"---\n{dump(raw)}" for raw in objects)
         try:
             Path(file).write_text(f"{text.rstrip()}\n", encoding="utf-8")
         except OSError as error:
             raise CannotWrite(file=file, problem=error.strerror) from None
     for what, why in reading.refused.items():
-        click.echo(f"left out, may not be read: {what}: {why}", err=True)
-    click.echo(f"{len(objects)} objects at {format_instant(session.now())}", err=True)
+        tell(f"left out, may not be read: {what}: {why}")
+    tell(f"{len(objects)} objects at {format_instant(session.now())}")

@@ -13,7 +13,7 @@ from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.errors import NotPossible
 from kubectl_pacto.cli.install.command import NAMESPACE
 from kubectl_pacto.cli.listing import agent_option
-from kubectl_pacto.cli.terminal import may_colour, paint, write
+from kubectl_pacto.cli.terminal import may_colour, paint, printable, tell, write
 from kubectl_pacto.kube.kubeconfig import Flags
 
 Groups = Sequence[tuple[str, Sequence[Check]]]
@@ -74,7 +74,7 @@ def require_possible(flags: Flags, namespace: str, values: Mapping[str, Any]) ->
         failed += [one for one in checks if one.result is Result.FAILED]
         told += [one for one in checks if one.result is Result.WARNING]
     for one in told:
-        click.echo(f"warning: not so: {one.what}: {one.detail}", err=True)
+        tell(f"warning: not so: {one.what}: {one.detail}")
     if failed:
         raise NotPossible(problems="; ".join(f"{one.id}: {one.detail or one.what}" for one in failed))
 
@@ -120,8 +120,8 @@ def _lines(groups: Groups, *, short: bool) -> Iterator[str]:
 
 def _check(one: Check) -> Iterator[str]:
     word = f"{one.result.value:<8}"
-    yield f"{paint(word, COLOURS[one.result]) if may_colour() else word} {one.what} [{one.id}]"
+    yield f"{paint(word, COLOURS[one.result]) if may_colour() else word} {printable(one.what)} [{one.id}]"
     if one.detail:
-        yield f"         {one.detail}"
+        yield printable(f"         {one.detail}")
     if one.hint:
-        yield f"         {one.hint}"
+        yield printable(f"         {one.hint}")

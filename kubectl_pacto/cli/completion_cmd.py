@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from kubectl_pacto.cli.errors import NoFolder
-from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.cli.terminal import tell, write
 
 NO_FILES: Final = 4
 FILES: Final = 0
@@ -49,7 +49,7 @@ def completion(*, folder: str | None) -> None:
     target = Path(folder or _writable()) / NAME
     target.write_text(SCRIPT, encoding="utf-8")
     target.chmod(0o755)
-    click.echo(f"wrote {target}", err=True)
+    tell(f"wrote {target}")
 
 
 def _writable() -> str:

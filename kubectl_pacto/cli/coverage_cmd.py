@@ -12,7 +12,7 @@ import click
 from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.listing import agent_option, headers_option, output_option, staleness_help
 from kubectl_pacto.cli.options import Duration
-from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.cli.terminal import tell, write
 from kubectl_pacto.kube.kubeconfig import Flags
 
 if TYPE_CHECKING:
@@ -133,15 +133,15 @@ def _read_pods(session: Session, node: str, pod: str) -> list[dict[str, Any]]:
 def _tell(objects: NodeObjects, reading: Reading, items: list[dict[str, Any]], agent_namespace: str) -> None:
     """What the table does not say, on stderr."""
     for what, why in reading.refused.items():
-        click.echo(f"{what} cannot be read: {why}", err=True)
+        tell(f"{what} cannot be read: {why}")
     for item in items:
         if item.get("clockAheadSeconds"):
             text = (
                 f"the clock of node {item['node']} is {item['clockAheadSeconds']}s ahead of the API server's"
             )
-            click.echo(f"warning: {text}", err=True)
+            tell(f"warning: {text}")
     if not objects.observations and not reading.refused:
         what = f"no node agent reports in namespace {agent_namespace}"
-        click.echo(f"{what}: `kubectl pacto install --node-agent` turns it on", err=True)
+        tell(f"{what}: `kubectl pacto install --node-agent` turns it on")
     elif not items:
-        click.echo("no running pods", err=True)
+        tell("no running pods")

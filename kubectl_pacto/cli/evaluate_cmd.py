@@ -13,6 +13,7 @@ import click
 from kubectl_pacto.cli.options import Duration, FailOn, InstantType, trips
 from kubectl_pacto.cli.render.result import Result
 from kubectl_pacto.cli.render.results import render
+from kubectl_pacto.cli.terminal import tell, write
 from kubectl_pacto.collect.objects import Objects, read_objects, read_probes
 from kubectl_pacto.conformance.check import check
 from kubectl_pacto.conformance.source import Loaded, load_offline, publish_new
@@ -113,7 +114,7 @@ def evaluate(  # noqa: PLR0913 -- one for each option
         options=_options(cluster, **how),
         loader=_puller() if pull else load_offline,
     )
-    click.echo(render(results, form, with_evidence=with_evidence), nl=False)
+    write(render(results, form, with_evidence=with_evidence))
     gate = FailOn(fail_on)
     verdicts = ((result.checked.contract_status, result.checked.summary) for result in results)
     return GATE_TRIPPED if trips(gate, verdicts) else 0
@@ -131,12 +132,17 @@ def _options(  # noqa: PLR0913 -- one for each option
     match_interfaces_by_name: bool,
 ) -> Options:
     kernel = KernelOptions(
-        enabled=kernel_evidence == "on" or (kernel_evidence == "auto" and bool(cluster.nodes)),
+        enabled=kernel_evidence == "on" or (kernel_evidence == "auto" and _has_agents(cluster)),
         staleness=staleness,
         recency=recency,
         namespace=agent_namespace,
     )
     return Options(window, match_interfaces_by_name, observe_metrics, kernel)
+
+
+def _has_agents(cluster: Cluster) -> bool:
+    """Whether nodes report, or the input says that nobody could look."""
+    return bool(cluster.nodes) or cluster.failure("NodeRuntimeObservation") is not None
 
 
 def _puller() -> Callable[[Pacto], Loaded]:
@@ -166,6 +172,6 @@ def _tell(objects: Objects, cluster: Cluster) -> None:
     if objects.skipped:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(objects.skipped.items()))
         total = sum(objects.skipped.values())
-        click.echo(f"skipped {total} object(s) of kinds that no check reads: {counts}", err=True)
+        tell(f"skipped {total} object(s) of kinds that no check reads: {counts}")
     if not cluster.pactos:
-        click.echo("no Pacto in the input: nothing to evaluate", err=True)
+        tell("no Pacto in the input: nothing to evaluate")

@@ -17,7 +17,7 @@ from kubectl_pacto.cli.listing import (
     output_option,
     selector_option,
 )
-from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.cli.terminal import tell, write
 from kubectl_pacto.kube.kubeconfig import Flags
 from kubectl_pacto.model.evidence import Collector
 from kubectl_pacto.model.finding import REGISTRY, Severity
@@ -78,7 +78,7 @@ def findings(  # noqa: PLR0913 -- one for each option
 
     for code in codes:
         if code.upper() not in REGISTRY:
-            click.echo(f"no finding has the code {code}: `kubectl pacto explain` lists them", err=True)
+            tell(f"no finding has the code {code}: `kubectl pacto explain` lists them")
     session = open_session(flags)
     scope = Scope("" if everywhere else session.namespace, selector, name)
     pactos = read_pactos(session.client, scope)
@@ -90,7 +90,7 @@ def findings(  # noqa: PLR0913 -- one for each option
     ]
     write(emit(data, form, text=lambda: _text(items, form, not no_headers), names=names))
     if not items and form in ("table", "wide", "name"):
-        click.echo("no findings" if pactos else nothing(scope), err=True)
+        tell("no findings" if pactos else nothing(scope))
     return gate(fail_on, pactos)
 
 

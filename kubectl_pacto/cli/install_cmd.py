@@ -9,7 +9,7 @@ import click
 
 from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.install.command import NAMESPACE, Choices, print_objects, say, with_choices
-from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.cli.terminal import tell, write
 from kubectl_pacto.kube.kubeconfig import Flags
 
 EXAMPLES: Final = """
@@ -81,5 +81,5 @@ def _next_steps(state: str, *, changed: bool, values: dict[str, object]) -> None
     """What to do now, on stderr: standard output is for what happened."""
     agent = values.get("nodeAgent")
     has_agent = isinstance(agent, dict) and agent.get("enabled")
-    click.echo(f"pacto is {state}" + ("" if changed else "; nothing changed"), err=True)
-    click.echo(f"next: kubectl pacto {'coverage' if has_agent else 'status -A'}", err=True)
+    tell(f"pacto is {state}" + ("" if changed else "; nothing changed"))
+    tell(f"next: kubectl pacto {'coverage' if has_agent else 'status -A'}")

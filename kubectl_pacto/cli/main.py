@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kubectl_pacto import __version__
+from kubectl_pacto.cli.terminal import tell
 from kubectl_pacto.errors import PactoError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "kubectl pacto"
 INTERRUPTED: Final = 130
+READER_GONE: Final = 141
 
 # name -> (module, function, one line of help)
 COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
@@ -148,8 +150,32 @@ def build_group() -> click.Group:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the plugin; returns its exit status: 0 done, 1 failed, 2 wrong usage, 3 a gate tripped."""
+    """Run the plugin; returns its exit status: 0 done, 1 failed, 2 wrong usage, 3 a gate tripped.
+
+    Interrupted: 130. Whoever read the output has gone: 141, as kubectl ends then.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(arguments)
+        if sys.stdout is not None:  # closed by the caller
+            sys.stdout.flush()
+    except PactoError as error:
+        _complain(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _leave_stdout_quiet()
+        return READER_GONE
+    except OSError as error:  # every other is an error of ours by now: this is the output's
+        _leave_stdout_quiet()
+        tell(f"error: cannot write the output: {error.strerror or error}")
+        return 1
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    """Find the command and run it."""
     if arguments == ["--version"]:
         print(f"{PROGRAM} {__version__}")
         return 0
@@ -162,39 +188,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     import click
 
     try:
-        result = build_group().main(arguments, prog_name=PROGRAM, standalone_mode=False)
-        if sys.stdout is not None:  # closed by the caller
-            sys.stdout.flush()
+        # not its `main`, which says something to an interrupt and ends the process at a broken pipe
+        group = build_group()
+        with group.make_context(PROGRAM, arguments) as context:
+            result = group.invoke(context)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except PactoError as error:
-        _complain(error)
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except click.Abort:
         return INTERRUPTED
-    except BrokenPipeError:
-        _leave_stdout_quiet()
-        return 1
-    except OSError as error:  # every other is an error of ours by now: this is the output's
-        _leave_stdout_quiet()
-        print(f"error: cannot write the output: {error.strerror or error}", file=sys.stderr)
-        return 1
     return result if isinstance(result, int) else 0
 
 
 def _complain(error: PactoError) -> None:
     remedy = REMEDIES.get(error.hint, "")
     said = " ".join(str(error).splitlines())
-    print(f"error: {said}" + (f" ({remedy})" if remedy else ""), file=sys.stderr)
+    tell(f"error: {said}" + (f" ({remedy})" if remedy else ""))
     if error.hint and not remedy:
-        print(f"hint: docs/errors.md#{error.hint}", file=sys.stderr)
+        tell(f"hint: docs/errors.md#{error.hint}")
 
 
 def _leave_stdout_quiet() -> None:
-    # The interpreter flushes stdout once more at exit and would complain about the pipe again.
+    # The interpreter flushes both once more at exit and would complain again about the one that is broken.
     sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            try:
+                stream.flush()
+            except OSError:
+                os.dup2(sink, stream.fileno())
     os.close(sink)

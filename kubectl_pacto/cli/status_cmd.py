@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,13 +14,12 @@ from kubectl_pacto.cli.listing import (
     agent_option,
     all_option,
     fail_option,
-    follow,
     gate,
     headers_option,
     output_option,
     selector_option,
 )
-from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.cli.terminal import tell, write
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.kubeconfig import Flags
 
@@ -70,13 +70,28 @@ def status(  # noqa: PLR0913 -- one for each option
     session = open_session(flags)
     scope = Scope("" if everywhere else session.namespace, selector, name)
     if watch:
-        follow(lambda: _show(read(session, scope, agent_namespace), form, headers=not no_headers))
+        _watch(session, scope, lambda: read(session, scope, agent_namespace), form, headers=not no_headers)
     fleet = read(session, scope, agent_namespace)
     _, text = _show(fleet, form, headers=not no_headers)
     write(text)
     if not fleet.pactos and form in ("table", "wide", "name"):
-        click.echo(nothing(scope), err=True)
+        tell(nothing(scope))
     return gate(fail_on, [dict(raw) for raw in fleet.pactos])
+
+
+def _watch(session: Session, scope: Scope, again: Callable[[], Fleet], form: str, *, headers: bool) -> None:
+    from kubectl_pacto.cli.render.status import status_changes
+    from kubectl_pacto.cli.watching import follow
+    from kubectl_pacto.kube.paths import PACTO_API, namespaced
+
+    path = namespaced(PACTO_API, scope.namespace, "pactos") if scope.namespace else f"{PACTO_API}/pactos"
+    is_table = form in ("table", "wide")
+    follow(
+        session,
+        path,
+        lambda: _show(again(), form, headers=headers),
+        partial(status_changes, wide=form == "wide") if is_table else None,
+    )
 
 
 def nothing(scope: Scope) -> str:

@@ -10,7 +10,7 @@ import click
 
 from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.listing import all_option, selector_option
-from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.cli.terminal import json_text, printable, tell, write
 from kubectl_pacto.kube.kubeconfig import Flags
 
 Raw = Mapping[str, Any]
@@ -45,7 +45,7 @@ def suggest(*, flags: Flags, name: str, everywhere: bool, selector: str, form: s
     pactos = read_pactos(session.client, scope)
     undeclared = [raw for raw in pactos if list(_services(raw))]
     if not undeclared:
-        click.echo(nothing(scope) if not pactos else "no undeclared dependency was seen", err=True)
+        tell(nothing(scope) if not pactos else "no undeclared dependency was seen")
         return
     providers = _providers(read_pactos(session.client, Scope()))
     patches = [patch for raw in undeclared for patch in [_patch(raw, providers)]]
@@ -90,12 +90,11 @@ def _patch(raw: Raw, providers: Mapping[str, tuple[str, str]]) -> dict[str, Any]
 
 def _text(patches: Sequence[Raw], form: str) -> str:
     if form == "json":
-        import json
-
-        return json.dumps(patches, indent=2) + "\n"
+        return json_text(patches) + "\n"
     from kubectl_pacto.cli.render.plain_yaml import dump
 
     parts = (
-        f"# to the contract of {one['namespace']}/{one['pacto']}\n{dump(one['patch'])}" for one in patches
+        printable(f"# to the contract of {one['namespace']}/{one['pacto']}") + f"\n{dump(one['patch'])}"
+        for one in patches
     )
     return "---\n".join(parts)

@@ -13,7 +13,7 @@ import click
 from kubectl_pacto import __version__
 from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.listing import agent_option
-from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.cli.terminal import printable, tell, write
 from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.kubeconfig import Flags
 
@@ -56,7 +56,7 @@ def version(*, flags: Flags, client_only: bool, agent_namespace: str, form: str)
         try:
             at = _ask(flags, agent_namespace, data)
         except PactoError as error:
-            click.echo(f"the cluster cannot be asked: {error}", err=True)
+            tell(f"the cluster cannot be asked: {error}")
     write(emit(document("Version", at, **data), form, text=lambda: _text(data)))
 
 
@@ -93,4 +93,4 @@ def _text(data: Mapping[str, Any]) -> str:
         lines.append(f"operator    {data['operator']['image'] if data['operator'] else 'not found'}")
         counts = ", ".join(f"{count} of {name}" for name, count in sorted(data["agents"].items()))
         lines.append(f"agents      {counts or 'none report'}")
-    return "\n".join([*lines, *(f"warning: {text}" for text in data["warnings"])])
+    return "\n".join(map(printable, [*lines, *(f"warning: {text}" for text in data["warnings"])]))

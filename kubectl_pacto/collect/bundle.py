@@ -6,7 +6,7 @@ Never a Secret, and a ConfigMap only where a Pacto binds it. Whatever no check r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -16,6 +16,9 @@ from kubectl_pacto.kube.lists import with_query
 from kubectl_pacto.kube.paths import leases, namespaced, node_observations
 
 Raw = Mapping[str, Any]
+Raws = list[dict[str, Any]]
+PACTO_VERSION: Final = "pacto.trianalab.io/v1alpha1"
+NODE_KIND: Final = "NodeRuntimeObservation"
 # API, plural, kind: read in every namespace, for a dependency may be in any
 KINDS: Final = (
     ("/api/v1", "services", "Service"),
@@ -37,32 +40,44 @@ _DROPPED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def read_bundle(client: Client, agent_namespace: str, reading: Reading) -> Iterator[dict[str, Any]]:
-    """All objects, each with its kind; what may not be read is in `reading`. Raises ApiError."""
+    """All objects, each with its kind, and what was not read as one more, so that nothing of it counts as
+    absent; what may not be read is in `reading`, too. Raises ApiError.
+    """
+    unread: list[dict[str, str]] = [{"kind": "Secret", "reason": "never part of a bundle"}]
+
+    def optional(what: str, kind: str, read: Callable[[], list[dict[str, Any]]], **names: str) -> Raws:
+        found = reading.optional(what, read, NONE)
+        if what in reading.refused:
+            unread.append({"kind": kind, **names, "reason": reading.refused[what]})
+        return found
+
     pactos = read_pactos(client, Scope())
-    yield from (_named(raw, "pacto.trianalab.io/v1alpha1", "Pacto") for raw in pactos)
+    yield from (_named(raw, PACTO_VERSION, "Pacto") for raw in pactos)
     for api, plural, kind in KINDS:
         path, version = f"{api}/{plural}", api.removeprefix("/apis/").removeprefix("/api/")
-        found = reading.optional(plural, partial(list_raw, client, path), NONE)
+        found = optional(plural, kind, partial(list_raw, client, path))
         yield from (_named(raw, version, kind) for raw in found)
-    yield from _config_maps(client, pactos, reading)
+    for namespace, name in _bound_config_maps(pactos):
+        path = namespaced("/api/v1", namespace, "configmaps", name)
+        what, one = f"configmap {namespace}/{name}", partial(_one, client, path)
+        for raw in optional(what, "ConfigMap", one, namespace=namespace, name=name):
+            yield _named(raw, "v1", "ConfigMap")
     labelled = with_query(node_observations(agent_namespace), labelSelector=AGENT_LABEL)
-    for raw in reading.optional("node observations", lambda: list_raw(client, labelled), NONE):
-        yield _named(raw, "pacto.trianalab.io/v1alpha1", "NodeRuntimeObservation")
-    for raw in reading.optional("leases", lambda: list_raw(client, leases(agent_namespace)), NONE):
+    for raw in optional("node observations", NODE_KIND, lambda: list_raw(client, labelled)):
+        yield _named(raw, PACTO_VERSION, NODE_KIND)
+    for raw in optional("leases", "Lease", lambda: list_raw(client, leases(agent_namespace))):
         yield _named(raw, "coordination.k8s.io/v1", "Lease")
+    yield {"apiVersion": PACTO_VERSION, "kind": "Unread", "metadata": {"name": "bundle"}, "unread": unread}
 
 
-def _config_maps(client: Client, pactos: list[dict[str, Any]], reading: Reading) -> Iterator[dict[str, Any]]:
+def _bound_config_maps(pactos: Raws) -> list[tuple[str, str]]:
     bound = {
         (raw["metadata"]["namespace"], str(binding.get("name")))
         for raw in pactos
         for binding in ((raw.get("spec") or {}).get("target") or {}).get("configBindings") or ()
         if binding.get("kind") == "ConfigMap"
     }
-    for namespace, name in sorted(bound):
-        path = namespaced("/api/v1", namespace, "configmaps", name)
-        found = reading.optional(f"configmap {namespace}/{name}", partial(_one, client, path), NONE)
-        yield from (_named(raw, "v1", "ConfigMap") for raw in found)
+    return sorted(bound)
 
 
 def _one(client: Client, path: str) -> list[dict[str, Any]]:

@@ -6,13 +6,12 @@ Whatever is wrong names the file, the object and the field. Kinds that no check 
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from kubectl_pacto.collect.documents import STDIN, read_documents
 from kubectl_pacto.errors import InputError, MalformedObject, UnreadableInput
 from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.decode_net import (
@@ -31,9 +30,7 @@ from kubectl_pacto.model.fields import Fields, kind_of
 from kubectl_pacto.model.node_codec import decode_node
 from kubectl_pacto.model.pacto import GROUP, decode_pacto
 from kubectl_pacto.model.probe import HttpAnswer, PortKey, Probes, Protocol, decode_probe
-from kubectl_pacto.yamltext import YamlError, load_all
 
-STDIN: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 # {kind: Unread, unread: [{kind, namespace, name, reason}]}: an empty name stands for a whole kind of a
 # namespace, an empty namespace for all of it. A bundle carries one, for Secrets if for nothing else.
@@ -108,19 +105,6 @@ class Objects:
         return Cluster(**fields, probes=probes or Probes(), failures=dict(self.failures))
 
 
-def _refuse_surrogates(found: object, text: str, file: str) -> None:
-    """JSON can spell half of a character, which no output can repeat."""
-    if "\\ud" not in text and "\\uD" not in text:
-        return
-    try:
-        json.dumps(found, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        problem = (
-            f"spells half of a character: \\u{ord(error.object[error.start]):04x} without the other half"
-        )
-        raise UnreadableInput(file=file, problem=problem) from None
-
-
 def _group(api_version: str) -> str:
     return api_version.rpartition("/")[0]
 
@@ -169,7 +153,7 @@ def read_objects(paths: Iterable[str]) -> Objects:
     """
     objects = Objects()
     for file in _expand(paths):
-        for number, document in enumerate(_documents(file), start=1):
+        for number, document in enumerate(read_documents(file), start=1):
             if document is not None:
                 objects.add(document, file=file, place=f"document {number}")
     return objects
@@ -188,43 +172,11 @@ def _is_object_file(path: Path) -> bool:
     return path.suffix in SUFFIXES and path.is_file()
 
 
-def read_text(file: str) -> str:
-    """The text of a file, of stdin for `-`. Raises UnreadableInput."""
-    try:
-        data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
-    except OSError as error:
-        raise UnreadableInput(file=file, problem=f"cannot be read: {error.strerror}") from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UnreadableInput(file=file, problem=f"is not UTF-8 text (byte {error.start})") from None
-
-
-def _documents(file: str) -> Iterator[Any]:
-    text = read_text(file)
-    if text.lstrip()[:1] == "{":
-        try:
-            # far faster than YAML, and what kubectl writes most
-            found = json.loads(text)
-            _refuse_surrogates(found, text, file)
-            yield found
-            return
-        except ValueError as error:
-            if file.endswith(".json"):
-                raise UnreadableInput(file=file, problem=f"is not JSON: {error}") from None
-        except RecursionError:
-            raise UnreadableInput(file=file, problem="is nested too deeply") from None
-    try:
-        yield from load_all(text)
-    except YamlError as error:
-        raise UnreadableInput(file=file, problem=str(error)) from None
-
-
 def read_probes(file: str) -> Probes:
     """The answers in a probe results file: a list. Raises InputError."""
     protocols: dict[PortKey, Protocol] = {}
     http: dict[tuple[PortKey, str], HttpAnswer] = {}
-    for document in _documents(file):
+    for document in read_documents(file):
         if not isinstance(document, list | None):
             problem = f"must be a list of probe results, not {kind_of(document)}"
             raise UnreadableInput(file=file, problem=problem)

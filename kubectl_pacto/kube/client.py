@@ -2,7 +2,7 @@
 """Requests to the Kubernetes API as raw JSON, with retries, fresh tokens and errors by status.
 
 Used by the agent, and by collect and controller. Nothing here knows a resource. `requests` counts
-every exchange, the retried ones too.
+every exchange, the retried ones too, `received` the bytes of their answers.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Client:
         self._retries = retries or RetryPolicy()
         self._waiting = waiting or Waiting()
         self.requests = 0
+        self.received = 0
 
     def get(self, path: str, *, accept: str = JSON) -> dict[str, Any]:
         """One object or list; raises ApiError."""
@@ -145,15 +146,22 @@ class Client:
         except OSError:
             return False
 
-    def _exchange(self, method: str, path: str, content: bytes | None, own: Mapping[str, str]) -> Response:
-        headers = {**own, "User-Agent": self._agent}
+    def identity(self) -> dict[str, str]:
+        """The headers that say who asks; raises TransportError where a token file cannot be read."""
+        headers = {"User-Agent": self._agent}
         if self._tokens is not None:
             try:
                 headers["Authorization"] = f"Bearer {self._tokens.token()}"
             except OSError as error:
                 raise TransportError(f"the token file cannot be read: {error.strerror}") from error
+        return headers
+
+    def _exchange(self, method: str, path: str, content: bytes | None, own: Mapping[str, str]) -> Response:
+        headers = {**own, **self.identity()}
         self.requests += 1
-        return self._transport.exchange(method, path, content, headers)
+        response = self._transport.exchange(method, path, content, headers)
+        self.received += len(response.body)
+        return response
 
     def close(self) -> None:
         """Drop the connection."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from kubectl_pacto.errors import MalformedObject
-from kubectl_pacto.kube.client import Client, Tokens
+from kubectl_pacto.kube.client import JSON, Client, Tokens
 from kubectl_pacto.kube.connect_errors import ConfigProblem, CredentialProblem, NoClusterConfigured
 from kubectl_pacto.kube.connect_transport import Identity, PluginTransport, Target
 from kubectl_pacto.kube.credentials import ACCOUNT, TokenFile
@@ -43,6 +43,11 @@ class Session:
     def now(self) -> float:
         """POSIX seconds by the server's clock."""
         return self.transport.now()
+
+    def await_event(self, path: str, seconds: float) -> bool | None:
+        """Wait so long for the first event of a watch: whether one came; None: no watch is given."""
+        headers = {"Accept": JSON, **self.client.identity()}
+        return self.transport.await_event(path, headers, seconds)
 
 
 class StaticToken:

@@ -132,6 +132,26 @@ class PluginTransport(HttpTransport):
         self._note_clock(response.headers.get("date", ""))
         return response
 
+    def await_event(self, path: str, headers: Mapping[str, str], seconds: float) -> bool | None:
+        """Wait on a connection of its own for the first event of a watch: True; False: none came in time.
+
+        None where the server gives no watch at once: refused, or its version is too old.
+        """
+        connection = self._connect()
+        connection.timeout = seconds
+        kept = {name: value for name, value in headers.items() if value != "Bearer "}
+        accepted = None
+        try:
+            connection.request("GET", self._target.prefix + path, headers=kept)
+            answer = connection.getresponse()
+            accepted = False if answer.status == 200 else None
+            line = answer.readline() if answer.status == 200 else b""
+            return accepted if not line.strip() else (None if b'"ERROR"' in line[:40] else True)
+        except (OSError, http.client.HTTPException):
+            return accepted
+        finally:
+            connection.close()
+
     def _note_clock(self, date: str) -> None:
         try:
             told = parsedate_to_datetime(date).timestamp()

@@ -117,7 +117,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
             self._send(status, answer, {})
 
         def _send(self, status: int, answer: object, headers: dict[str, str]) -> None:
-            content = json.dumps(answer).encode()
+            content = b"" if answer is None else json.dumps(answer).encode()
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)

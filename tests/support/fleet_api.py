@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,6 +41,7 @@ class FleetApi(FakeApi):
         self.page = 0  # at most this many items per page, whatever is asked for
         self.writes: list[tuple[str, str, Raw | None]] = []
         self.denied: set[str] = set()  # resources that an access review says no to
+        self.no_watch = False
         self.ready = True  # whether what is applied is ready at once
 
     def add(self, *objects: Raw) -> None:
@@ -66,9 +68,22 @@ class FleetApi(FakeApi):
                 inside = f"{parts.path.replace('/api/v1', '', 1)}/"
                 self.objects = {where: raw for where, raw in self.objects.items() if inside not in where}
             return (200, gone) if gone else (404, fake_api._status(f"{parts.path} not found"))
+        if query.get("watch") == "true":
+            return self._watch(query)
         if method == "GET" and parts.path not in self.objects and self._is_collection(parts.path):
             return 200, self._list(parts.path, query)
         return super().answer(method, parts.path, accept, body)
+
+    def _watch(self, query: dict[str, str]) -> tuple[int, Any]:
+        """One event as soon as anything is newer, or none in time: as much as a reader of one event sees."""
+        if self.no_watch:
+            return 403, fake_api._status("pactos is forbidden: User cannot watch it")
+        end = time.monotonic() + float(query["timeoutSeconds"])
+        while time.monotonic() < end:
+            if self.version > int(query["resourceVersion"]):
+                return 200, {"type": "MODIFIED", "object": {}}
+            time.sleep(0.02)
+        return 200, None
 
     def _apply(self, path: str, body: Raw, *, dry: bool) -> tuple[int, Any]:
         before = self.objects.get(path)

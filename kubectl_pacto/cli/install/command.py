@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from kubectl_pacto.cli.options import Duration
-from kubectl_pacto.cli.terminal import write
+from kubectl_pacto.cli.terminal import json_text, printable, tell, write
 
 NAMESPACE: Final = "pacto-operator-system"
 OPTIONS: Sequence[Callable[[Any], Any]] = (
@@ -99,9 +99,7 @@ def with_choices(function: Callable[..., Any]) -> Callable[..., Any]:
 def print_objects(objects: Sequence[Mapping[str, Any]], form: str) -> None:
     """All objects as YAML documents, or as one JSON list that kubectl takes."""
     if form == "json":
-        import json
-
-        write(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n")
+        write(json_text({"apiVersion": "v1", "kind": "List", "items": objects}) + "\n")
         return
     from kubectl_pacto.cli.render.plain_yaml import dump
 
@@ -110,4 +108,7 @@ def print_objects(objects: Sequence[Mapping[str, Any]], form: str) -> None:
 
 def say(text: str) -> None:
     """A line about a step: outcomes on standard output, what is waited for on standard error."""
-    click.echo(text, err=text.startswith("waiting for"))
+    if text.startswith("waiting for"):
+        tell(text)
+    else:
+        write(f"{printable(text)}\n")

@@ -43,13 +43,13 @@ def title_of(raw: Raw) -> str:
 
 def read_values(files: Iterable[str], settings: Iterable[str]) -> dict[str, Any]:
     """Values of files, the later over the earlier, and of `a.b=c` settings over all. Raises UsageError."""
-    from kubectl_pacto.collect.objects import read_text
+    from kubectl_pacto.collect.documents import read_text
     from kubectl_pacto.yamltext import YamlError, load_all
 
     values: dict[str, Any] = {}
     for file in files:
         try:
-            document = next(load_all(read_text(file)), None)
+            document = next(load_all(read_text(file), strict=True), None)
         except YamlError as error:
             raise UnreadableInput(file=file, problem=str(error)) from None
         if not isinstance(document, dict | None):

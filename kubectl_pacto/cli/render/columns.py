@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kubectl_pacto.cli.terminal import may_colour, paint_word
+from kubectl_pacto.cli.terminal import json_text, may_colour, paint_word, printable
 
 FORMS: Final = ("table", "wide", "json", "yaml", "name")
 API_VERSION: Final = "cli.pacto.trianalab.io/v1"
@@ -45,16 +45,21 @@ def table(rows: Sequence[Raw], columns: Sequence[Column], *, wide: bool = False,
 
 
 def _cell(value: object) -> str:
-    return "<none>" if value is None or value == "" else str(value)
+    return "<none>" if value is None or value == "" else _line(value)
+
+
+def _line(value: object) -> str:
+    """A value on one line."""
+    return printable(str(value).replace("\n", "\\n"))
 
 
 def indented(head: str, message: str) -> Iterator[str]:
     """A detail below a row: its head, and the wrapped message under it."""
-    severity, _, rest = head.partition(" ")
+    severity, _, rest = _line(head).partition(" ")
     shown = paint_word(severity) if may_colour() else severity
     yield f"  {shown} {rest}".rstrip()
     yield from textwrap.wrap(
-        message, WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11, break_on_hyphens=False
+        printable(message), WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11, break_on_hyphens=False
     )
 
 
@@ -82,12 +87,10 @@ def document(kind: str, at: float, **fields: Any) -> dict[str, Any]:
 def emit(data: Mapping[str, Any], form: str, *, text: Callable[[], str], names: Iterable[str] = ()) -> str:
     """A document in a form; a table is made by `text`. Ends with a newline unless it is empty."""
     if form == "json":
-        import json
-
-        return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+        return json_text(data) + "\n"
     if form == "yaml":
         from kubectl_pacto.cli.render.plain_yaml import dump
 
         return dump(dict(data))
-    made = "\n".join(names) if form == "name" else text()
+    made = "\n".join(map(_line, names)) if form == "name" else text()
     return f"{made}\n" if made else ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubectl_pacto.cli.render.result import Result
+from kubectl_pacto.cli.terminal import json_text
 from kubectl_pacto.model.evidence import encode_evidence
 
 __all__ = ["Result", "as_data", "render"]
@@ -30,9 +31,7 @@ def as_data(results: Sequence[Result], *, with_evidence: bool) -> list[dict[str,
 def render(results: Sequence[Result], form: str, *, with_evidence: bool = False) -> str:
     """The text of results in a form: table, json or yaml; it ends with a newline."""
     if form == "json":
-        import json
-
-        return json.dumps(as_data(results, with_evidence=with_evidence), indent=2, ensure_ascii=False) + "\n"
+        return json_text(as_data(results, with_evidence=with_evidence)) + "\n"
     if form == "yaml":
         import yaml
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubectl_pacto.cli.render.columns import Column, age, document, indented, table
+from kubectl_pacto.cli.terminal import printable
+from kubectl_pacto.cli.watching import steady
 from kubectl_pacto.collect.fleet import Component
 from kubectl_pacto.collect.fleet_nodes import NodeRow, NodeState, count_states
 from kubectl_pacto.model.instant import parse_instant
@@ -166,21 +168,48 @@ def _kernel(summary: Raw | None) -> str:
 
 def status_table(data: Raw, *, wide: bool, headers: bool = True) -> str:
     """The one screen."""
-    lines = [
-        f"Operator     {_said(data['operator'], 'not found')}",
-        f"Node agent   {_said(data['nodeAgent'], 'off')}{_nodes(data['nodes'])}",
-        f"Pactos       {_counts(data['verdicts']) or 'none'}",
-    ]
-    lines += [f"warning: {text}" for text in data["warnings"]]
-    columns = COLUMNS if data["namespace"] else (NAMESPACE, *COLUMNS)
-    rows = table(data["pactos"], columns, wide=wide, headers=headers)
+    lines = _head(data)
+    rows = table(data["pactos"], _columns(data), wide=wide, headers=headers)
     if rows:
         lines += ["", rows]
     for item in data["pactos"]:
         details = list(_details(item))
         if details:
-            lines += ["", f"{item['namespace']}/{item['name']}", *details]
+            lines += ["", printable(f"{item['namespace']}/{item['name']}"), *details]
     return "\n".join(lines)
+
+
+def status_changes(before: Raw, data: Raw, *, wide: bool) -> str:
+    """What is other than before, line by line: of the head, and each Pacto that changed with its details.
+
+    A Pacto that is gone has the status Deleted.
+    """
+    known = {(item["namespace"], item["name"]): item for item in before["pactos"]}
+    now = {(item["namespace"], item["name"]): item for item in data["pactos"]}
+    gone = [{**item, "contractStatus": "Deleted"} for key, item in known.items() if key not in now]
+    everything = [*data["pactos"], *gone]
+    rows = table(everything, _columns(data), wide=wide, headers=False).splitlines()
+    lines = [line for line in _head(data) if line not in _head(before)]
+    for item, row in zip(everything, rows, strict=True):
+        key = (item["namespace"], item["name"])
+        if key not in now:
+            lines.append(row)
+        elif key not in known or steady(known[key]) != steady(item):
+            lines += [row, *_details(item)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _head(data: Raw) -> list[str]:
+    return [
+        f"Operator     {_said(data['operator'], 'not found')}",
+        f"Node agent   {_said(data['nodeAgent'], 'off')}{_nodes(data['nodes'])}",
+        f"Pactos       {_counts(data['verdicts']) or 'none'}",
+        *(printable(f"warning: {text}") for text in data["warnings"]),
+    ]
+
+
+def _columns(data: Raw) -> Sequence[Column]:
+    return COLUMNS if data["namespace"] else (NAMESPACE, *COLUMNS)
 
 
 def _said(component: Raw | None, otherwise: str) -> str:
@@ -188,9 +217,8 @@ def _said(component: Raw | None, otherwise: str) -> str:
         return otherwise
     ready = f"{component['ready']}/{component['desired']} ready"
     updating = ", updating" if component["updated"] < component["desired"] else ""
-    return (
-        f"{ready}{updating}, {component['namespace']}/{component['name']} {_tag(component['image'])}".rstrip()
-    )
+    where = f"{component['namespace']}/{component['name']}"
+    return printable(f"{ready}{updating}, {where} {_tag(component['image'])}".rstrip())
 
 
 def _tag(image: str) -> str:
@@ -216,7 +244,9 @@ def _details(item: Raw) -> Iterator[str]:
     for finding in item["findings"]:
         yield from finding_lines(finding)
     for window in item["observationWindows"]:
-        yield f"  waiting  {window['kind']}/{window['subject']} since {window['firstObservedNegativeAt']}"
+        yield printable(
+            f"  waiting  {window['kind']}/{window['subject']} since {window['firstObservedNegativeAt']}"
+        )
 
 
 def finding_lines(finding: Raw) -> Iterator[str]:

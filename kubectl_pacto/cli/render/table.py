@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from tabulate import tabulate
 
 from kubectl_pacto.cli.render.result import Result
+from kubectl_pacto.cli.terminal import printable
 from kubectl_pacto.model.evidence import Observation
 
 WIDTH = 100
@@ -26,11 +27,6 @@ def render_table(results: Sequence[Result], *, with_evidence: bool = False) -> s
     if any(result.checked.status.get("findings") for result in results):
         lines += ["", "`kubectl pacto explain CODE` says what a finding means and what to do."]
     return "".join(f"{printable(line)}\n" for line in lines)
-
-
-def printable(text: str) -> str:
-    """Text whose control characters are spelled out: objects may hold what would steer a terminal."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _row(result: Result) -> tuple[str, ...]:

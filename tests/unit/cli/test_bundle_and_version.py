@@ -80,7 +80,40 @@ def test_what_may_not_be_read_is_left_out_and_said(plugin: Plugin) -> None:
     done = plugin("bundle")
     assert done.status == 0
     assert "left out, may not be read: pods" in done.err
+    (unread,) = [raw for raw in yaml.safe_load_all(done.out) if raw["kind"] == "Unread"]
+    kinds = {one["kind"]: one["reason"] for one in unread["unread"]}
+    assert set(kinds) == {"Secret", "Pod"}
+    assert kinds["Secret"] == "never part of a bundle"
     assert plugin("bundle", "-f", "/nonexistent/x").status == 1
+
+
+def test_a_bundle_names_what_it_could_not_read_each_by_its_kind(plugin: Plugin) -> None:
+    path = "/apis/pacto.trianalab.io/v1alpha1/namespaces/shop/pactos/orders"
+    raw = plugin.api.objects[path]
+    binding = {"configuration": "main", "kind": "ConfigMap", "name": "bound"}
+    plugin.api.put(path, {**raw, "spec": {**raw["spec"], "target": {"configBindings": [binding]}}})
+    plugin.api.forbidden = {"configmaps", "ingresses", "leases", "noderuntimeobservations"}
+    objects = list(yaml.safe_load_all(plugin("bundle").out))
+    unread = {(one["kind"], one.get("namespace", ""), one.get("name", "")) for one in objects[-1]["unread"]}
+    assert unread == {
+        ("Secret", "", ""),
+        ("Ingress", "", ""),
+        ("ConfigMap", "shop", "bound"),
+        ("NodeRuntimeObservation", "", ""),
+        ("Lease", "", ""),
+    }
+
+
+def test_evaluate_takes_unread_nodes_for_a_view_that_is_not_there(
+    plugin: Plugin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kubectl_pacto.cli.evaluate_cmd import _has_agents
+    from kubectl_pacto.collect.objects import read_objects
+
+    file = tmp_path / "bundle.yaml"
+    plugin.api.forbidden = {"noderuntimeobservations"}
+    assert plugin("bundle", "-f", str(file)).status == 0
+    assert _has_agents(read_objects([str(file)]).cluster())
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

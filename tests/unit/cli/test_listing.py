@@ -8,19 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import kubectl_pacto.cli
-from kubectl_pacto.cli import listing
-from kubectl_pacto.cli.listing import steady
 from kubectl_pacto.cli.terminal import may_colour
 from kubectl_pacto.jsonschemas import validator, violations
 from tests.support.fake_api import Fault
 from tests.support.sources import ROOT
 from tests.unit.cli.conftest import Plugin
-from tests.unit.cli.fleet_scene import lease
 
 Golden = Callable[[str, str], None]
 SCHEMAS = Path(kubectl_pacto.cli.__file__).parent / "schemas"
@@ -143,39 +139,6 @@ def test_wrong_usage_is_two(plugin: Plugin) -> None:
     assert plugin("status", "--nope").status == 2
 
 
-def test_a_watch_off_a_terminal_prints_only_changes(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        if len(slept) == 2:
-            plugin.api.add(lease("node-a", "2026-10-18T09:12:41Z"))  # time alone: nothing to tell
-        if len(slept) == 3:
-            path = "/apis/pacto.trianalab.io/v1alpha1/namespaces/shop/pactos/payments"
-            raw = plugin.api.objects[path]
-            plugin.api.put(
-                path, {**raw, "status": {**raw["status"], "contractStatus": "Compliant", "findings": []}}
-            )
-        if len(slept) == 4:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("kubectl_pacto.cli.listing.time.sleep", sleep)
-    done = plugin("status", "-n", "shop", "-w")
-    assert done.status == 130
-    assert done.out.count("Operator") == 2
-    assert "\x1b" not in done.out
-    assert done.err.strip() == ""
-
-
-def test_a_watch_on_a_terminal_redraws(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(listing, "is_terminal", lambda: True)
-    monkeypatch.setattr("kubectl_pacto.cli.listing.time.sleep", stop)
-    assert plugin("status", "-A", "-w").out.startswith("\x1b[H\x1b[JOperator")
-
-
 def test_colour_is_for_terminals_and_those_who_force_it(
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,11 +154,6 @@ def test_colour_is_for_terminals_and_those_who_force_it(
 
 def test_no_headers_leaves_out_the_line_of_headers(plugin: Plugin) -> None:
     assert plugin("findings", "-A", "--no-headers").out.splitlines()[0].startswith("ops")
-
-
-def test_steady_leaves_out_what_the_clock_changes() -> None:
-    data: dict[str, Any] = {"generatedAt": "x", "items": [{"heartbeatAgeSeconds": 1, "node": "a"}]}
-    assert steady(data) == {"items": [{"node": "a"}]}
 
 
 @pytest.mark.parametrize("command", ["status", "findings"])

@@ -52,7 +52,7 @@ class _Raises:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    def main(self, *_: object, **__: object) -> None:
+    def make_context(self, *_: object, **__: object) -> None:
         raise self.error
 
 
