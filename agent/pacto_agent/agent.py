@@ -36,6 +36,7 @@ from pacto_agent.view import View
 TICK_SECONDS: Final = 1.0
 EARLY_RESYNC_SECONDS: Final = 0.5  # the debounce of a resync that an unknown event asks for
 LOOK_SECONDS: Final = 2.0  # between looks for new pods
+REST: Final = 4.0  # between resyncs at least, times the CPU that the last one took: a fifth at most
 SPREAD: Final = 2.0  # rest this many times as long as a namespace took to read
 SPREAD_SECONDS: Final = 0.05
 UNSPREAD_NAMESPACES: Final = 8
@@ -64,6 +65,7 @@ class Agent:
         self._next_look = 0.0
         self._lookout = Lookout()
         self._last_resync_ended = 0.0
+        self._resync_cpu = 0.0
         self._boot_id = _boot_id(options.proc)
 
     def _proc_mapper(self) -> Mapper:
@@ -143,16 +145,20 @@ class Agent:
     def _when_resync(self, now: float) -> float:
         if not self._attribution.waiting:
             return self._resync_due
-        early = max(now + EARLY_RESYNC_SECONDS, self._last_resync_ended + GAP_SECONDS)
+        early = max(now + EARLY_RESYNC_SECONDS, self._last_resync_ended + self._gap())
         self._resync_due = min(self._resync_due, early)
         return self._resync_due
 
+    def _gap(self) -> float:
+        """Seconds from one resync to the next, whatever asks for it: what is costly is done less often."""
+        return max(GAP_SECONDS, REST * self._resync_cpu)
+
     def _sees_new_pod(self, now: float) -> bool:
-        if now < self._next_look:
+        since = now - self._last_resync_ended
+        if now < self._next_look or since < self._gap():
             return False
         self._next_look = now + LOOK_SECONDS
-        existing = pod_uids(self._tree)
-        return self._lookout.due(existing, self._view.pods, since_resync=now - self._last_resync_ended)
+        return self._lookout.due(pod_uids(self._tree), self._view.pods, since_resync=since)
 
     def _collect(self, *, drain: bool = False) -> None:
         """Move what the reader gathered into the view."""
@@ -199,7 +205,7 @@ class Agent:
         """Map and baseline, between two drains: what happens meanwhile is newer than what is read."""
         self._collect(drain=True)
         self._view.begin_resync()
-        losses, at = self._losses, time.time()
+        losses, at, began = self._losses, time.time(), time.thread_time()
         try:
             self._find_myself()
             pods = self._mapper.pods(self._view.pods)
@@ -214,8 +220,9 @@ class Agent:
                 self._view.end_resync(baselines, at)
                 self._health.resynced(at, dropped_meanwhile=self._losses != losses)
                 self._attribution.retry(time.time())
+        self._resync_cpu = time.thread_time() - began
         self._last_resync_ended = time.monotonic()
-        self._resync_due = self._last_resync_ended + self._options.resync_interval
+        self._resync_due = self._last_resync_ended + max(self._options.resync_interval, self._gap())
 
     def _find_myself(self) -> None:
         """Raise ResyncFailed where there are no cgroups, or those that are read do not show this agent's pod.

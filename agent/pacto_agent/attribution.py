@@ -8,13 +8,15 @@ kernel look the same, so an identity that a fresh map did not know is not waited
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from pacto_agent.flows import ConnectionSums, ListenEvent
 from pacto_agent.view import View
 
 WAITING_EVENTS: Final = 4096
-STRANGERS: Final = 16384
+STRANGERS: Final = 4096  # identities that no map knew, the last ones
+
+Identity: TypeAlias = tuple[int, int, int]  # cgroup, namespace, cookie
 
 
 class Attribution:
@@ -24,7 +26,7 @@ class Attribution:
         self._view = view
         self._listens: dict[int, ListenEvent] = {}  # by inode: the last event of a socket is its state
         self._connections: list[ConnectionSums] = []
-        self._strangers: set[tuple[int, int, int]] = set()
+        self._strangers: dict[Identity, None] = {}  # in the order of their giving up
         self.unattributed = 0
 
     @property
@@ -56,22 +58,29 @@ class Attribution:
                 self._connections.append(one)
 
     def _is_stranger(self, event: ListenEvent | ConnectionSums) -> bool:
-        return (event.cgroup_id, event.netns, event.cookie) in self._strangers
+        return _identity(event) in self._strangers
+
+    def _give_up(self, event: ListenEvent | ConnectionSums, events: int) -> None:
+        self.unattributed += events
+        self._strangers.pop(_identity(event), None)
+        self._strangers[_identity(event)] = None
+        if len(self._strangers) > STRANGERS:
+            del self._strangers[next(iter(self._strangers))]
 
     def retry(self, now: float) -> None:
         """A new map is in force: name what waited, give up on the rest."""
         listens, self._listens = self._listens, {}
         connections, self._connections = self._connections, []
-        if len(self._strangers) > STRANGERS:
-            self._strangers.clear()
         for event in listens.values():
             if not self._view.apply_listen(event, settled=True):
-                self.unattributed += 1
-                self._strangers.add((event.cgroup_id, event.netns, event.cookie))
+                self._give_up(event, 1)
         for one in connections:
             if not self._view.apply_connections(one, now, settled=True):
-                self.unattributed += _events(one)
-                self._strangers.add((one.cgroup_id, one.netns, one.cookie))
+                self._give_up(one, _events(one))
+
+
+def _identity(event: ListenEvent | ConnectionSums) -> Identity:
+    return event.cgroup_id, event.netns, event.cookie
 
 
 def _events(sums: ConnectionSums) -> int:

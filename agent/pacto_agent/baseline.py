@@ -12,21 +12,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from pacto_agent.flows import Connection, ListeningSocket, Sockets, address_text
+from pacto_agent.flows import HeldSocket, Sockets, sort_out
 from pacto_native.procnet import scan_sockets
-from pacto_native.rows import SocketRow
 
 CHUNK_BYTES: Final = 64 << 10
 TABLES: Final = ("tcp", "tcp6")
 
-ESTABLISHED: Final = 1
-SYN_SENT: Final = 2
-LISTENING: Final = 10
-
 
 @dataclass(slots=True)
 class _Rows:
-    kept: list[SocketRow] = field(default_factory=list)
+    kept: list[HeldSocket] = field(default_factory=list)
     malformed: int = 0
 
 
@@ -42,7 +37,7 @@ def read_sockets(proc: str, pids: Iterable[int], stop: Callable[[], bool] = lamb
                 _read_table(os.path.join(proc, str(pid), "net", table), rows, stop)
         except (FileNotFoundError, ProcessLookupError):
             continue
-        return _sort_out(rows)
+        return sort_out(rows.kept, rows.malformed)
     return None
 
 
@@ -58,23 +53,11 @@ def _read_table(path: str, rows: _Rows, stop: Callable[[], bool]) -> None:
         while not stop() and (piece := os.read(descriptor, CHUNK_BYTES)):
             text = tail + piece
             found, malformed, used = scan_sockets(text)
-            rows.kept += found
+            rows.kept += (
+                HeldSocket(state, inode, local, port, remote, remote_port, retransmits)
+                for state, _, local, port, remote, remote_port, retransmits, inode in found
+            )
             rows.malformed += malformed
             tail = text[used:]
     finally:
         os.close(descriptor)
-
-
-def _sort_out(rows: _Rows) -> Sockets:
-    listeners = tuple(
-        ListeningSocket(inode, address_text(local), port)
-        for state, _, local, port, _, _, _, inode in rows.kept
-        if state == LISTENING and inode and port
-    )
-    served = {socket.port for socket in listeners}
-    outbound = tuple(
-        Connection(address_text(remote), remote_port, pending=state == SYN_SENT)
-        for state, _, _, port, remote, remote_port, retransmits, _ in rows.kept
-        if (state == ESTABLISHED and port not in served) or (state == SYN_SENT and retransmits)
-    )
-    return Sockets(listeners, outbound, rows.malformed)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubectl_pacto.model.node import FailureReason
 from pacto_native import rows
@@ -20,6 +21,11 @@ REASONS: Final = (
     FailureReason.OTHER,
 )
 STAMP_MODULUS: Final = 1 << 32
+
+# states of a socket, as the kernel numbers them
+ESTABLISHED: Final = 1
+SYN_SENT: Final = 2
+LISTENING: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,20 @@ class Connection:
     cgroup_id: int = 0  # that created it, 0 where a baseline cannot tell
 
 
+class HeldSocket(NamedTuple):
+    """One TCP socket as either mapper reads it; addresses of 4 or 16 bytes in network order."""
+
+    state: int
+    inode: int
+    local: bytes
+    local_port: int
+    remote: bytes
+    remote_port: int
+    retransmits: int
+    v6only: bool | None = None  # None: IPv4, or the mapper cannot tell
+    cgroup_id: int = 0  # that created it, 0 where the mapper cannot tell
+
+
 @dataclass(frozen=True, slots=True)
 class Sockets:
     """What was read of one namespace."""
@@ -50,6 +70,23 @@ class Sockets:
     listeners: tuple[ListeningSocket, ...] = ()
     outbound: tuple[Connection, ...] = ()
     malformed: int = 0
+
+
+def sort_out(held: Sequence[HeldSocket], malformed: int = 0) -> Sockets:
+    """Listeners, and what is outbound: its local port is no listener's of the namespace."""
+    listeners = tuple(
+        ListeningSocket(one.inode, address_text(one.local), one.local_port, one.v6only, one.cgroup_id)
+        for one in held
+        if one.state == LISTENING and one.inode and one.local_port
+    )
+    served = {socket.port for socket in listeners}
+    outbound = tuple(
+        Connection(address_text(one.remote), one.remote_port, one.state == SYN_SENT, one.cgroup_id)
+        for one in held
+        if (one.state == ESTABLISHED and one.local_port not in served)
+        or (one.state == SYN_SENT and one.retransmits)
+    )
+    return Sockets(listeners, outbound, malformed)
 
 
 @dataclass(frozen=True, slots=True)

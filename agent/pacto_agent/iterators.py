@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_pacto.errors import AttachFailed, ResyncFailed
 from pacto_agent import limits
-from pacto_agent.flows import address_text
+from pacto_agent.flows import HeldSocket
 from pacto_agent.libbpf import Libbpf, load_failed, load_libbpf
 from pacto_agent.objectfile import ITERATORS, PROCESS_RECORD, SOCKET_RECORD, inspect_object, packaged_image
 from pacto_agent.podmap import IdentifiedProcess
@@ -27,22 +27,10 @@ SOCKET: Final = struct.Struct("<QQQ16s16sIHHBBBBI")
 READ_BYTES: Final = 256 << 10
 MAPPED: Final = b"\0" * 10 + b"\xff\xff"
 UNSPECIFIED: Final = b"\0" * 16
-
-
-@dataclass(frozen=True, slots=True)
-class SocketRow:
-    """One TCP socket that some process holds; `state` 1 established, 2 SYN sent, 10 listening."""
-
-    inode: int
-    cgroup_id: int
-    netns: int
-    local: str
-    local_port: int
-    remote: str
-    remote_port: int
-    state: int
-    v6only: bool | None
-    retransmits: int
+NETNS: Final = 5  # in SOCKET
+# The kernel looks at every open file, about a microsecond each: five million of them. At the usual
+# resync interval it is a twelfth of a CPU.
+PASS_SECONDS: Final = 5.0
 
 
 class Iterators:
@@ -59,22 +47,26 @@ class Iterators:
             started, cgroup_id, v1_cgroup_id, cookie, netns, pid, parent, _ = row
             yield IdentifiedProcess(pid, parent, started, netns, cookie, cgroup_id, v1_cgroup_id)
 
-    def sockets(self) -> Iterator[SocketRow]:
-        """Every listening, established or connecting TCP socket, once; raises ResyncFailed."""
+    def sockets(self) -> Iterator[tuple[int, HeldSocket]]:
+        """Every listening, established or connecting TCP socket, once, with its namespace's inode.
+
+        Raises ResyncFailed, also for a node whose files take longer than PASS_SECONDS.
+        """
         seen: set[int] = set()
         for row in self._rows("list_sockets", SOCKET):
             if row[0] not in seen:  # once per descriptor that holds it
                 seen.add(row[0])
-                yield _socket(row)
+                yield row[NETNS], _socket(row)
 
     def _rows(self, program: str, layout: struct.Struct) -> Iterator[tuple[Any, ...]]:
         lib = self._bpf.lib
         descriptor = lib.bpf_iter_create(lib.bpf_link__fd(self._links[program]))
         if descriptor < 0:
             raise ResyncFailed(problem=f"{program}: {os.strerror(-descriptor)}")
+        began = time.thread_time()
         try:
             left = b""
-            while piece := _read(descriptor):
+            while piece := _read(descriptor, lambda: _stay_within(program, time.thread_time() - began)):
                 left += piece
                 whole = len(left) - len(left) % layout.size
                 yield from layout.iter_unpack(left[:whole])
@@ -109,14 +101,21 @@ def open_iterators() -> Iterators:
     raise AssertionError("an ExitStack does not swallow")
 
 
-def _read(descriptor: int) -> bytes:
-    """The next rows, empty at the end.
+def _read(descriptor: int, check: Callable[[], None]) -> bytes:
+    """The next rows, empty at the end; `check` is asked before each look and may raise.
 
     The kernel pauses after a million files without a row, and goes on from there at the next read.
     """
     while True:
+        check()
         with suppress(BlockingIOError):
             return os.read(descriptor, READ_BYTES)
+
+
+def _stay_within(program: str, spent: float) -> None:
+    if spent > PASS_SECONDS:
+        what = f"{program} took more than {PASS_SECONDS:g} s of CPU for this node's processes and files"
+        raise ResyncFailed(problem=f"{what}: choose --mapper proc (nodeAgent.mapper)")
 
 
 def _attach(bpf: Libbpf, loaded: Any, name: str, undo: ExitStack) -> Any:
@@ -128,21 +127,20 @@ def _attach(bpf: Libbpf, loaded: Any, name: str, undo: ExitStack) -> Any:
     return link
 
 
-def _socket(row: tuple[Any, ...]) -> SocketRow:
-    inode, cgroup_id, _, local, remote, netns, local_port, remote_port, state, family, v6only, sent, _ = row
+def _socket(row: tuple[Any, ...]) -> HeldSocket:
+    inode, cgroup_id, _, local, remote, _, local_port, remote_port, state, family, v6only, sent, _ = row
     if family == 6 and local[:12] == MAPPED and (remote[:12] == MAPPED or remote == UNSPECIFIED):
         # told as IPv4, as events and /proc do
         local, remote, family = local[12:], remote[12:], 4
     size = 4 if family == 4 else 16
-    return SocketRow(
-        inode=inode,
-        cgroup_id=cgroup_id,
-        netns=netns,
-        local=address_text(local[:size]),
-        local_port=local_port,
-        remote=address_text(remote[:size]),
-        remote_port=remote_port,
+    return HeldSocket(
         state=state,
-        v6only=bool(v6only) if family == 6 else None,
+        inode=inode,
+        local=local[:size],
+        local_port=local_port,
+        remote=remote[:size],
+        remote_port=remote_port,
         retransmits=sent,
+        v6only=bool(v6only) if family == 6 else None,
+        cgroup_id=cgroup_id,
     )

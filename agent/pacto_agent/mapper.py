@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
 from kubectl_pacto.errors import PactoError, ResyncFailed
-from pacto_agent.baseline import ESTABLISHED, LISTENING, SYN_SENT, read_sockets
-from pacto_agent.flows import Connection, ListeningSocket, Sockets
-from pacto_agent.iterators import Iterators, SocketRow, open_iterators
+from pacto_agent.baseline import read_sockets
+from pacto_agent.flows import HeldSocket, Sockets, sort_out
+from pacto_agent.iterators import Iterators, open_iterators
 from pacto_agent.podmap import Place, PodMap, PodMapBuilder
-from pacto_agent.podscan import CgroupTree, add_cgroups, boot_time, pids_of_pod, read_pods
+from pacto_agent.podscan import CgroupTree, add_cgroups, boot_time, pids_of_pods, read_pods
 
 NAMES: Final = ("auto", "proc", "iter")
 
@@ -104,41 +104,32 @@ class IterMapper:
         self, places: Iterable[Place], known: Callable[[str], frozenset[int]]
     ) -> Iterator[tuple[str, Sockets | None]]:
         """All namespaces in one pass over the descriptors of all processes."""
-        rows: dict[int, list[SocketRow]] = {}
-        for row in self._iterators.sockets():
-            rows.setdefault(row.netns, []).append(row)
+        held: dict[int, list[HeldSocket]] = {}
+        for netns, row in self._iterators.sockets():
+            held.setdefault(netns, []).append(row)
+        unheld: list[tuple[Place, Sockets, frozenset[int]]] = []
         for place in places:
-            sockets = _sort_out(rows.get(place.netns, []))
+            sockets = sort_out(held.get(place.netns, []))
             missing = known(place.uid) - {socket.inode for socket in sockets.listeners}
-            yield place.uid, self._with_unheld(place, sockets, missing) if missing else sockets
+            if missing:
+                unheld.append((place, sockets, missing))
+            else:
+                yield place.uid, sockets
+        pids = pids_of_pods(self._tree, {place.uid for place, *_ in unheld}) if unheld else {}
+        for place, sockets, missing in unheld:
+            yield place.uid, self._with_unheld(sockets, missing, pids.get(place.uid, []))
 
-    def _with_unheld(self, place: Place, sockets: Sockets, missing: frozenset[int]) -> Sockets:
+    def _with_unheld(self, sockets: Sockets, missing: frozenset[int], pids: list[int]) -> Sockets:
         """Listeners that no descriptor table holds are gone only when the namespace's own list says so."""
-        read = read_sockets(self._proc, pids_of_pod(self._tree, place.uid))
+        read = read_sockets(self._proc, pids)
         if read is None:
             return sockets
-        unheld = tuple(socket for socket in read.listeners if socket.inode in missing)
-        return Sockets(sockets.listeners + unheld, sockets.outbound, sockets.malformed)
+        found = tuple(socket for socket in read.listeners if socket.inode in missing)
+        return Sockets(sockets.listeners + found, sockets.outbound, sockets.malformed)
 
     def close(self) -> None:
         """Detach the iterators."""
         self._iterators.close()
-
-
-def _sort_out(rows: list[SocketRow]) -> Sockets:
-    listeners = tuple(
-        ListeningSocket(row.inode, row.local, row.local_port, row.v6only, row.cgroup_id)
-        for row in rows
-        if row.state == LISTENING and row.local_port
-    )
-    served = {socket.port for socket in listeners}
-    outbound = tuple(
-        Connection(row.remote, row.remote_port, row.state == SYN_SENT, row.cgroup_id)
-        for row in rows
-        if (row.state == ESTABLISHED and row.local_port not in served)
-        or (row.state == SYN_SENT and row.retransmits)
-    )
-    return Sockets(listeners, outbound)
 
 
 def open_mapper(

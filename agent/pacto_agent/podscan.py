@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Final
 
-from pacto_agent.cgroups import pod_of_path
+from pacto_agent.cgroups import PathPod, pod_of_path
 from pacto_agent.podmap import PodMap, PodMapBuilder
 from pacto_native.procfs import ProcessScan
 from pacto_native.rows import ProcessRow
@@ -20,6 +21,8 @@ from pacto_native.rows import ProcessRow
 SCAN_BATCH: Final = 256
 WALK_DIRECTORIES: Final = 50_000
 WALK_DEPTH: Final = 24
+POD_DIRECTORIES: Final = 256  # of one pod, where some process of it is asked for
+PROCS_BYTES: Final = 4096  # of one list of processes: a few hundred are plenty
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +81,26 @@ def _directories(path: str) -> list[os.DirEntry[str]]:
         return []
 
 
+def _pod_directories(root: str) -> Iterator[tuple[str, PathPod]]:
+    """(path below `root`, pod) of every pod's own directory; what is inside is not looked at."""
+    pending = [("", 0)] if root else []
+    seen = 0
+    while pending:
+        path, depth = pending.pop()
+        for entry in _directories(root + path):
+            seen += 1
+            if seen > WALK_DIRECTORIES:
+                return
+            below = f"{path}/{entry.name}"
+            if named := pod_of_path(below):
+                yield below, named
+            elif depth + 1 < WALK_DEPTH:
+                pending.append((below, depth + 1))
+
+
 def pod_uids(tree: CgroupTree) -> set[str]:
     """The pods that have a cgroup now: a look at their own directories alone, cheap enough to repeat."""
-    found: set[str] = set()
-    for root in (tree.v2, tree.v1):
-        pending = [("", 0)] if root else []
-        while pending and len(found) < WALK_DIRECTORIES:
-            path, depth = pending.pop()
-            for entry in _directories(root + path):
-                below = f"{path}/{entry.name}"
-                if named := pod_of_path(below):
-                    found.add(named.uid)
-                elif depth + 1 < WALK_DEPTH:
-                    pending.append((below, depth + 1))
-    return found
+    return {named.uid for root in (tree.v2, tree.v1) for _, named in _pod_directories(root)}
 
 
 def add_cgroups(builder: PodMapBuilder, tree: CgroupTree) -> None:
@@ -101,21 +110,30 @@ def add_cgroups(builder: PodMapBuilder, tree: CgroupTree) -> None:
             builder.add_cgroup(inode, path, v2=v2)
 
 
-def pids_of_pod(tree: CgroupTree, uid: str) -> list[int]:
-    """Processes of a pod by its cgroups, numbered as this process's pid namespace has them."""
-    pids: set[int] = set()
+def pids_of_pods(tree: CgroupTree, uids: Set[str]) -> dict[str, list[int]]:
+    """Some processes of each of these pods, numbered as this process's pid namespace has them.
+
+    One look at the tree for all of them; of each pod at most POD_DIRECTORIES are read.
+    """
+    found: dict[str, set[int]] = {}
     for root in (tree.v2, tree.v1):
-        for _, path in walk(root) if root else ():
-            named = pod_of_path(path)
-            if named is not None and named.uid == uid and not named.helper:
-                pids |= _read_pids(f"{root}{path}/cgroup.procs")
-    return sorted(pids - {0})  # 0: outside of this pid namespace
+        for path, named in _pod_directories(root):
+            if named.uid not in uids:
+                continue
+            inside = (f"{path}{below}" for _, below in walk(root + path))
+            for one in islice(chain([path], inside), POD_DIRECTORIES):
+                inner = pod_of_path(one)
+                if inner is not None and not inner.helper:
+                    found.setdefault(named.uid, set()).update(_read_pids(f"{root}{one}/cgroup.procs"))
+    return {uid: sorted(pids - {0}) for uid, pids in found.items()}  # 0: outside of this pid namespace
 
 
 def _read_pids(path: str) -> set[int]:
     try:
         with open(path, encoding="ascii") as file:
-            return {int(word) for word in file.read().split()}
+            text = file.read(PROCS_BYTES)
+        whole = text if len(text) < PROCS_BYTES else text.rpartition("\n")[0]
+        return {int(word) for word in whole.split()}
     except (OSError, ValueError):
         return set()
 

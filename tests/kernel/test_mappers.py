@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kubectl_pacto.model.node import CollectionReason
 from pacto_agent.flows import Sockets
 from pacto_agent.mapper import Mapper, open_mapper
 from pacto_agent.podmap import Place, PodMap
@@ -179,3 +180,18 @@ def test_millions_of_files_that_are_no_sockets_end_no_reading(
     late.run("listen('0.0.0.0', 8080)")
     _, by_iter = mappers
     assert [one.port for one in baseline(by_iter, late).listeners] == [8080]
+
+
+def test_a_pass_over_files_that_costs_too_much_is_said_and_nothing_is_complete(
+    pod: Pod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2]) < (5, 11):
+        pytest.skip("kernel: no iterator of sockets before 5.11")
+    monkeypatch.setattr("pacto_agent.iterators.PASS_SECONDS", 0.0)
+    pod.run("listen('0.0.0.0', 8080)")
+    with watching(options(mapper="iter", resync=0.3)) as agent:
+        agent.await_publish()
+        collection = agent.view.collection
+        assert collection.reason is CollectionReason.RESYNC_FAILED
+        assert "--mapper proc" in collection.message
+        assert not agent.view.pods, "what could not be read is not claimed"

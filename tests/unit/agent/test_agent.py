@@ -16,6 +16,7 @@ from kubectl_pacto.model.node_codec import decode_node
 from pacto_agent.agent import Agent
 from pacto_agent.config import Options
 from pacto_agent.flows import ConnectionSums, ListenEvent, Sockets
+from pacto_agent.lookout import GAP_SECONDS
 from pacto_agent.podmap import Place, PodMap
 from tests.support.agents import MemorySink
 from tests.unit.agent.made import listen, listening, one_pod_map, sums
@@ -283,3 +284,23 @@ def test_requests_to_an_api_are_told_per_minute_and_none_where_none_is_asked(ben
     bench.sink.requests = 9
     bench.agent._view.note_loss()  # a change, which the counter rides along with
     assert bench.publish().collection.api_requests_per_minute == 2
+
+
+@pytest.mark.parametrize(("cpu", "gap"), [(0.0, GAP_SECONDS), (0.1, GAP_SECONDS), (5.0, 20.0), (30.0, 120.0)])
+def test_a_costly_resync_is_followed_by_a_rest_whatever_asks_for_the_next(
+    monkeypatch: pytest.MonkeyPatch, cpu: float, gap: float
+) -> None:
+    spent = [0.0]
+    monkeypatch.setattr("pacto_agent.agent.time.thread_time", lambda: spent[0])
+    bench = Bench(monkeypatch)
+    bench.mapper.meanwhile = lambda: spent.__setitem__(0, cpu)
+    agent = bench.agent
+    agent._resync()
+    ended = agent._last_resync_ended
+    assert agent._resync_due == pytest.approx(ended + max(60.0, gap))
+    monkeypatch.setattr("pacto_agent.agent.pod_uids", lambda _tree: {"a pod that no map has"})
+    assert not agent._sees_new_pod(ended + gap - 0.1)
+    assert agent._sees_new_pod(ended + gap + 0.1)
+    bench.tracer.sums = [sums(succeeded=1, cgroup=5, netns=5)]
+    agent._collect()
+    assert agent._when_resync(ended) == pytest.approx(ended + min(gap, max(60.0, gap)))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pacto_agent.attribution import WAITING_EVENTS, Attribution
+from pacto_agent.attribution import STRANGERS, WAITING_EVENTS, Attribution
 from pacto_agent.podmap import PodMap
 from pacto_agent.view import View
 from tests.unit.agent.made import NOW, listen, mapped_view, one_pod_map, pod_of, ports, sums, unlisten
@@ -102,3 +102,19 @@ def test_another_pods_event_in_a_reused_namespace_waits_and_is_never_the_old_pod
     view.set_map(PodMap())
     attribution.retry(NOW)
     assert attribution.unattributed == 2
+
+
+def test_strangers_are_bounded_and_the_last_ones_remembered() -> None:
+    view, attribution = unmapped()
+    for number in range(3 * STRANGERS):
+        attribution.connections([sums(succeeded=1, cgroup=STRANGE + number, netns=STRANGE)], NOW)
+        if number % 1000 == 0 or number == 3 * STRANGERS - 1:
+            attribution.retry(NOW)
+            assert len(attribution._strangers) <= STRANGERS
+    assert attribution.unattributed == 3 * STRANGERS
+    attribution.connections([sums(succeeded=1, cgroup=STRANGE + 3 * STRANGERS - 1, netns=STRANGE)], NOW)
+    waiting = attribution.waiting
+    assert not waiting, "one of the last is known"
+    attribution.connections([sums(succeeded=1, cgroup=STRANGE, netns=STRANGE)], NOW)
+    assert attribution.waiting, "one of the first is looked up again"
+    assert len(view.snapshot(NOW)) == 0

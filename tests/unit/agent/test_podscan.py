@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from pacto_agent import podscan
 from pacto_agent.mapper import ProcMapper
 from pacto_agent.podmap import PodMap
-from pacto_agent.podscan import WALK_DEPTH, CgroupTree, find_tree, pids_of_pod, pod_uids, read_pods, walk
+from pacto_agent.podscan import WALK_DEPTH, CgroupTree, find_tree, pids_of_pods, pod_uids, read_pods, walk
 from tests.support.faketree import FIXTURES, filled, make_cgroups, make_proc, make_process
 
 NODES = [
@@ -129,7 +131,66 @@ def test_processes_of_a_pod_are_numbered_as_its_cgroups_list_them(tmp_path: Path
     top = make_cgroups(tmp_path, {"": [POD, f"{POD}/child"]})
     (top / filled(POD).lstrip("/") / "cgroup.procs").write_text("600\n0\n")
     (top / filled(POD).lstrip("/") / "child" / "cgroup.procs").write_text("601\n")
-    assert pids_of_pod(find_tree(str(top)), UID) == [600, 601]
+    assert pids_of_pods(find_tree(str(top)), {UID, "another"}) == {UID: [600, 601]}
+
+
+@pytest.fixture
+def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The directories that were listed."""
+    listed: list[str] = []
+    real = podscan._directories
+
+    def listing(path: str) -> list[os.DirEntry[str]]:
+        listed.append(path)
+        return real(path)
+
+    monkeypatch.setattr(podscan, "_directories", listing)
+    return listed
+
+
+def test_processes_of_some_pods_are_asked_for_in_one_look_that_enters_no_other_pod(
+    tmp_path: Path, scanned: list[str]
+) -> None:
+    pods = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(20)]
+    paths = [f"/kubepods/burstable/pod{uid}/{{a}}" for uid in pods]
+    tree = find_tree(str(make_cgroups(tmp_path, {"": paths})))
+    assert pids_of_pods(tree, {pods[3], pods[7]}) == {pods[3]: [], pods[7]: []}
+    inside = [path for path in scanned if "/pod" in path.partition("cgroup")[2]]
+    assert {path.partition("/pod")[2][:36] for path in inside} == {pods[3], pods[7]}
+    assert len(scanned) == len(set(scanned)), "no directory is looked at twice"
+
+
+def test_a_pod_of_very_many_directories_is_not_read_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = find_tree(str(make_cgroups(tmp_path, {"": [f"{POD}/{number}" for number in range(400)]})))
+    read: list[str] = []
+
+    def pids(path: str) -> set[int]:
+        read.append(path)
+        return {1}
+
+    monkeypatch.setattr(podscan, "_read_pids", pids)
+    assert pids_of_pods(tree, {UID}) == {UID: [1]}
+    assert len(read) == podscan.POD_DIRECTORIES
+
+
+def test_a_very_long_list_of_processes_is_read_in_part_and_no_number_is_cut(tmp_path: Path) -> None:
+    top = make_cgroups(tmp_path, {"": [POD]})
+    numbers = range(1_000_000, 1_010_000)
+    (top / filled(POD).lstrip("/") / "cgroup.procs").write_text("".join(f"{one}\n" for one in numbers))
+    found = pids_of_pods(find_tree(str(top)), {UID})[UID]
+    assert 100 < len(found) < 1000
+    assert found == list(numbers[: len(found)])
+
+
+def test_a_look_for_pods_is_bounded_where_no_directory_is_a_pods(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scanned: list[str]
+) -> None:
+    monkeypatch.setattr(podscan, "WALK_DIRECTORIES", 50)
+    top = make_cgroups(tmp_path, {"": [f"/system.slice/{number}.service" for number in range(200)]})
+    assert pod_uids(find_tree(str(top))) == set()
+    assert len(scanned) <= 51
 
 
 @pytest.mark.parametrize(
