@@ -12,10 +12,13 @@ from typing import Final
 
 LOCKDOWN_PATH: Final = "/sys/kernel/security/lockdown"
 MEMLOCK_BYTES: Final = 768 << 10  # what ring and maps are charged before 5.11, with room
+ITERATOR_KERNEL: Final = (5, 11)  # the first with bpf_sock_from_file for iterators
 CAP_SYS_PTRACE: Final = 19
 CAP_PERFMON: Final = 38
 CAP_BPF: Final = 39
 CAP_SYS_ADMIN: Final = 21
+CAP_SYS_RESOURCE: Final = 24
+UNKNOWN_TYPE: Final = re.compile(r"Unsupported BTF_KIND:\d+|unrecognized kind \d+")  # libbpf's btf.c
 NAMES: Final = {CAP_SYS_PTRACE: "SYS_PTRACE", CAP_PERFMON: "PERFMON", CAP_BPF: "BPF"}
 
 
@@ -25,7 +28,7 @@ class Facts:
 
     capabilities: int
     seccomp: bool
-    memlock: int  # soft limit in bytes, -1 unlimited
+    memlock: int  # in bytes, what this process may raise it to; -1 unlimited
     kernel: tuple[int, int]
     lockdown: str  # none, integrity, confidentiality; empty where the kernel has none
 
@@ -42,12 +45,12 @@ class Facts:
 def read_facts() -> Facts:
     """The facts of this process on this kernel."""
     status = _status()
-    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    _, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     release = re.match(r"(\d+)\.(\d+)", os.uname().release)
     return Facts(
         capabilities=int(status.get("CapEff", "0"), 16),
         seccomp=status.get("Seccomp", "0") != "0",
-        memlock=soft,
+        memlock=hard,
         kernel=(int(release[1]), int(release[2])) if release else (0, 0),
         lockdown=lockdown_mode(),
     )
@@ -86,6 +89,9 @@ def explain_load(number: int, log: str, facts: Facts) -> str:
     EPERM has three causes that libbpf's text does not tell apart, so they are looked at.
     """
     last = _telling(log)
+    if number == errno.ESRCH and (unknown := UNKNOWN_TYPE.search(log)):
+        words = "the bundled libbpf does not understand this kernel's type information"
+        return f"{words} ({unknown[0]}): update the agent"
     if number == errno.ESRCH:
         return f"the kernel has no usable type information (BTF): {last}"
     if number == errno.EPERM and (missing := facts.missing()):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_pacto.model import bounds
 from pacto_agent import iterators, objectfile
 from pacto_native import reference, ring, rows
 from tests.support.btf import layouts, section
@@ -39,6 +40,9 @@ CONSTANTS = {
     "PACTO_MPTCP": rows.MPTCP,
     "PACTO_TABLE_ENTRIES": rows.TABLE_ENTRIES,
     "PACTO_LOG_ENTRIES": rows.LOG_ENTRIES,
+    "PACTO_RING_BYTES": bounds.RING_BYTES,
+    "PACTO_WAKE_BYTES": bounds.WAKE_BYTES,
+    "PACTO_SPILL_ENTRIES": bounds.SPILL_ENTRIES,
 }
 
 
@@ -131,3 +135,12 @@ def test_the_agents_own_reader_of_objects_sees_the_same_layouts() -> None:
         for name in shape.records:
             told = read[name].size, {one.name: one.offset for one in read[name].members}
             assert told == found[name]
+
+
+@pytest.mark.parametrize("page", [4 << 10, 16 << 10, 64 << 10])
+def test_the_ring_is_a_power_of_two_of_whole_pages_on_every_machine(
+    page: int, compiled: dict[str, int]
+) -> None:
+    size = compiled["PACTO_RING_BYTES"]
+    assert size % page == 0
+    assert size & (size - 1) == 0

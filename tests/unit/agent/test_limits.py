@@ -65,6 +65,20 @@ CASES = {
         FACTS,
         "the kernel has no usable type information (BTF): libbpf: Error loading vmlinux BTF: -3",
     ),
+    "types that a newer kernel brought": (
+        errno.ESRCH,
+        "libbpf: Unsupported BTF_KIND:20\nlibbpf: failed to find valid kernel BTF\n"
+        "libbpf: Error loading vmlinux BTF: -3\n",
+        FACTS,
+        "the bundled libbpf does not understand this kernel's type information (Unsupported BTF_KIND:20): "
+        "update the agent",
+    ),
+    "types that this libbpf checks and does not know": (
+        errno.ESRCH,
+        "libbpf: btf: type [7]: unrecognized kind 21\nlibbpf: failed to find valid kernel BTF\n",
+        FACTS,
+        "the bundled libbpf does not understand this kernel's type information (unrecognized kind 21)",
+    ),
     "a probe read under lockdown": (
         errno.EINVAL,
         "libbpf: prog 'on_state': -- BEGIN PROG LOAD LOG --\n0: (bf) r6 = r1\n"
