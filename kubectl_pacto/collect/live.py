@@ -11,19 +11,26 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
+from kubectl_pacto.collect.compact import unpacked
 from kubectl_pacto.collect.live_kinds import LIVE_KINDS, Known, LiveKind
 from kubectl_pacto.collect.live_nodes import NodeRecord
+from kubectl_pacto.collect.node_index import unpack
 from kubectl_pacto.kube.reflector import Broken, Key
 from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.kube import ConfigMap, Lease, Secret
 from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
+from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.probe import Probes
 
 T = TypeVar("T")
 LONGEST_AGE: Final = 10.0
+FIELDS: Final = {
+    name: [kind for kind in LIVE_KINDS if kind.field == name]
+    for name in dict.fromkeys(kind.field for kind in LIVE_KINDS)
+}
 COST_SHARE: Final = 10.0
 
 
@@ -57,10 +64,11 @@ class Table(Generic[T]):
             if isinstance(item, Broken):
                 self._items.pop(key, None)
                 self._broken[key] = item.why
+                self.changes += 1
             else:
                 self._items[key] = item
-                self._broken.pop(key, None)
-            self.changes += 1
+                was_broken = self._broken.pop(key, None) is not None
+                self.changes += was_broken or self._counts(before, item)
         self._tell(key, before, None if isinstance(item, Broken) else item)
 
     def drop(self, key: Key) -> None:
@@ -84,8 +92,45 @@ class Table(Generic[T]):
         with self._lock:
             return tuple(self._items.values()), dict(self._broken)
 
+    def members(self) -> tuple[Any, ...]:
+        """All objects, as a Cluster holds them."""
+        with self._lock:
+            return tuple(self._items.values())
+
+    def broken(self) -> dict[Key, str]:
+        """Why other objects are broken."""
+        with self._lock:
+            return dict(self._broken)
+
+    def _counts(self, before: T | None, after: T) -> bool:  # noqa: ARG002 - for tables that are choosy
+        """Whether a change of one object is one for a generation."""
+        return True
+
     def __len__(self) -> int:
         return len(self._items)
+
+
+class Pactos(Table[Known]):
+    """The Pactos, whose statuses are packed until a check asks for one."""
+
+    def get(self, key: Key) -> Known | None:
+        """One Pacto, as its check reads it."""
+        found = super().get(key)
+        return None if found is None else replace(found, pacto=unpacked(found.pacto))
+
+    def members(self) -> tuple[Pacto, ...]:
+        """All Pactos, for others to resolve their dependencies by: without their statuses."""
+        with self._lock:
+            return tuple(_public(item) for item in self._items.values())
+
+    def _counts(self, before: Known | None, after: Known) -> bool:
+        # each check writes a status: a generation for each would be one for each check
+        return before is None or _public(before) != _public(after)
+
+
+def _public(known: Known) -> Pacto:
+    """What of a Pacto other checks read."""
+    return replace(known.pacto, inline="", windows={}, status={})
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +155,8 @@ class LiveCluster(Cluster):
         record = self.late_nodes.get(node)
         if not uid or record is None or self.node(agent_namespace, node) is None:
             return None
-        return record.views.get(uid)
+        packed = record.views.get(uid)
+        return None if packed is None else unpack(uid, packed)
 
     def lease(self, namespace: str, name: str) -> Lease | None:
         """A node's Lease."""
@@ -140,7 +186,7 @@ class Live:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.tables: dict[str, Table[Any]] = {
-            kind.kind: Table(
+            kind.kind: (Pactos if kind.kind == "Pacto" else Table)(
                 lambda key, before, after, kind=kind: changed(kind, key, before, after)  # type: ignore[misc]
             )
             for kind in LIVE_KINDS
@@ -149,8 +195,11 @@ class Live:
         self._lease_of = lease_of
         self._nodes = nodes
         self._probing = probing
+        # makes what else all checks of a generation share
+        self.prepare: Callable[[Cluster], object] = lambda _: None
         self._clock = clock
         self._lock = threading.Lock()
+        self._fields: dict[str, tuple[tuple[int, ...], tuple[Any, ...]]] = {}
         self._newest: LiveCluster | None = None
         self._state: tuple[Any, ...] = ()
         self.cost = 0.0
@@ -174,8 +223,9 @@ class Live:
                     return newest
             self._state = self._version()
             built = self._build(now)
-            # what the first check makes of it (indexes) costs most, so it is made here and counted
-            built.pods_selected("", _NOBODY)
+            # what the first check would make of it costs most, so it is made here and counted
+            built.index(newest)
+            self.prepare(built)
             self._newest, self.cost = built, self._clock() - now
             return built
 
@@ -184,18 +234,13 @@ class Live:
         return counts, tuple(self._trouble(kind)[:20] for kind in LIVE_KINDS)
 
     def _build(self, now: float) -> LiveCluster:
-        fields: dict[str, Any] = {}
         failures: dict[tuple[str, str, str], str] = {}
         for kind in LIVE_KINDS:
-            items, broken = self.tables[kind.kind].contents()
-            if kind.kind == "Pacto":
-                items = tuple(item.pacto for item in items)
-            fields[kind.field] = (*fields.get(kind.field, ()), *items)
-            failures.update({(kind.kind, *key): why for key, why in broken.items()})
+            failures.update({(kind.kind, *key): why for key, why in self.tables[kind.kind].broken().items()})
             if why := self._trouble(kind):
                 failures[kind.kind, "", ""] = why
         return LiveCluster(
-            **fields,
+            **{name: self._field(name) for name in FIELDS},
             probes=Probes(self._probing, {}, {}),
             failures=failures,
             built_at=now,
@@ -204,15 +249,14 @@ class Live:
             late_failures=failures,
         )
 
-
-class _Nobody:
-    """A selector that asks for the index and matches nothing."""
-
-    labels: Final = {"": ""}
-
-    def matches(self, labels: Mapping[str, str]) -> bool:  # noqa: ARG002 - a selector's shape
-        """Never."""
-        return False
-
-
-_NOBODY: Final[Any] = _Nobody()
+    def _field(self, name: str) -> Any:
+        """The objects of a field of Cluster; the same tuple as long as none of them has changed."""
+        tables = [self.tables[kind.kind] for kind in FIELDS[name]]
+        # counted first: what comes meanwhile is in the objects, and counts for the next generation
+        changes = tuple(table.changes for table in tables)
+        known = self._fields.get(name)
+        if known is not None and known[0] == changes:
+            return known[1]
+        items: tuple[Any, ...] = tuple(item for table in tables for item in table.members())
+        self._fields[name] = changes, items
+        return items

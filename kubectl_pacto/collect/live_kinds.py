@@ -7,6 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kubectl_pacto.collect.compact import (
+    compact_pacto,
+    compact_pod,
+    compact_service,
+    compact_slice,
+    compact_workload,
+)
 from kubectl_pacto.kube.paths import PACTO_API, namespaced
 from kubectl_pacto.model.decode_net import (
     decode_http_route,
@@ -18,6 +25,7 @@ from kubectl_pacto.model.decode_net import (
 )
 from kubectl_pacto.model.decode_pods import decode_pod, decode_workload
 from kubectl_pacto.model.fields import Fields
+from kubectl_pacto.model.kube import EndpointSlice, Pod, Service, Workload
 from kubectl_pacto.model.pacto import Pacto, decode_pacto
 
 CORE: Final = "/api/v1"
@@ -60,20 +68,37 @@ class LiveKind:
 def _known(top: Fields) -> Known:
     metadata = top.child("metadata")
     revision = top.child("status").text("currentRevision")
-    return Known(decode_pacto(top), metadata.text("uid"), metadata.text("resourceVersion"), revision)
+    pacto = compact_pacto(decode_pacto(top))
+    return Known(pacto, metadata.text("uid"), metadata.text("resourceVersion"), revision)
+
+
+def _service(top: Fields) -> Service:
+    return compact_service(decode_service(top))
+
+
+def _pod(top: Fields) -> Pod:
+    return compact_pod(decode_pod(top))
+
+
+def _slice(top: Fields) -> EndpointSlice:
+    return compact_slice(decode_slice(top))
+
+
+def _workload(top: Fields) -> Workload:
+    return compact_workload(decode_workload(top))
 
 
 LIVE_KINDS: Final = (
     LiveKind("Pacto", PACTO_API, "pactos", "pactos", _known),
-    LiveKind("Service", CORE, "services", "services", decode_service),
-    LiveKind("Pod", CORE, "pods", "pods", decode_pod),
+    LiveKind("Service", CORE, "services", "services", _service),
+    LiveKind("Pod", CORE, "pods", "pods", _pod),
     LiveKind("Namespace", CORE, "namespaces", "namespaces", decode_namespace, cluster_wide=True),
-    LiveKind("EndpointSlice", "/apis/discovery.k8s.io/v1", "endpointslices", "slices", decode_slice),
-    LiveKind("Deployment", "/apis/apps/v1", "deployments", "workloads", decode_workload),
-    LiveKind("StatefulSet", "/apis/apps/v1", "statefulsets", "workloads", decode_workload),
-    LiveKind("ReplicaSet", "/apis/apps/v1", "replicasets", "workloads", decode_workload),
-    LiveKind("Job", "/apis/batch/v1", "jobs", "workloads", decode_workload),
-    LiveKind("CronJob", "/apis/batch/v1", "cronjobs", "workloads", decode_workload),
+    LiveKind("EndpointSlice", "/apis/discovery.k8s.io/v1", "endpointslices", "slices", _slice),
+    LiveKind("Deployment", "/apis/apps/v1", "deployments", "workloads", _workload),
+    LiveKind("StatefulSet", "/apis/apps/v1", "statefulsets", "workloads", _workload),
+    LiveKind("ReplicaSet", "/apis/apps/v1", "replicasets", "workloads", _workload),
+    LiveKind("Job", "/apis/batch/v1", "jobs", "workloads", _workload),
+    LiveKind("CronJob", "/apis/batch/v1", "cronjobs", "workloads", _workload),
     LiveKind("Ingress", "/apis/networking.k8s.io/v1", "ingresses", "ingresses", decode_ingress),
     LiveKind(
         "HTTPRoute",

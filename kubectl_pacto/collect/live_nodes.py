@@ -3,32 +3,40 @@
 
 A heartbeat vouches for the object at the time of its renewal. So the heartbeat that counts for an
 object is the last one seen before it was read: a later one might vouch for a newer object.
+
+Where checks ask for few nodes, each is read by itself. Where they ask for many, all are read in pages, at
+most once a publish interval: requests then depend on the nodes, and no longer on how many Pactos there are.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+from kubectl_pacto.collect.node_index import index_node
 from kubectl_pacto.errors import MalformedObject
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiError, ApiNotFound
 from kubectl_pacto.kube.lists import list_all
 from kubectl_pacto.kube.paths import node_observations
-from kubectl_pacto.model.bounds import STALENESS_INTERVALS
+from kubectl_pacto.model.bounds import PUBLISH_INTERVAL_SECONDS, STALENESS_INTERVALS
 from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.kube import Lease, Pod, Service, Unreadable, Workload
-from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
-from kubectl_pacto.model.node_codec import decode_node
+from kubectl_pacto.model.node import NodeRuntimeObservation
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import Heartbeat
 
 MAX_AGE: Final = 10.0
 KEPT_SECONDS: Final = 900.0
 ONE_BY_ONE: Final = 20
+# of all nodes: an eighth of them asked for within a publish interval costs as many requests as eight
+# times the bytes are worth
+FEW_SHARE: Final = 8
+# a read of all nodes may take this share of the time
+COST_SHARE: Final = 4.0
 
 
 class Beats(Protocol):
@@ -37,21 +45,30 @@ class Beats(Protocol):
     def get(self, name: str) -> Heartbeat | None:
         """A node's heartbeat."""
 
-    def published(self, name: str, stamp: float | None) -> None:
-        """When a node object was last written."""
+    def all(self) -> dict[str, Heartbeat]:
+        """The heartbeats of all nodes."""
+
+    def published(self, name: str, stamp: float | None) -> Heartbeat | None:
+        """When a node object was last written: the heartbeat of a node that has no other."""
 
     def lease(self, name: str) -> Lease | None:
         """A node's Lease, which says how long it holds."""
 
+    def __len__(self) -> int:
+        """How many nodes have a heartbeat."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A node object as read at a monotonic time, None if there is none, and its heartbeat."""
+    """A node object as read at a monotonic time, without its pods, None if there is none; its heartbeat.
+
+    `views` holds what it says of each pod by UID, packed as `node_index` packs it.
+    """
 
     node: NodeRuntimeObservation | None
     heartbeat: Heartbeat | None
     read_at: float
-    views: dict[str, PodView] = field(default_factory=dict)
+    views: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class NodeObjects:
@@ -70,72 +87,109 @@ class NodeObjects:
         self._max_age = max_age
         self._clock = clock
         self._lock = threading.Lock()
+        self._asked: set[str] = set()
+        self._asked_before = 0
+        self._asked_since = clock()
+        self._cost = 0.0
+        self._failed_at = float("-inf")
         self.records: dict[str, NodeRecord] = {}
         self.reads = 0
 
     def refresh(self, client: Client, names: Iterable[str]) -> None:
-        """Have these nodes' objects as they are now, give or take an interval; errors leave the old."""
+        """Have the objects of these nodes as they are now, give or take an age; errors leave the old."""
+        asked = set(names)
+        if not self._too_old(asked):
+            # nobody waits for a read that is of no use to him
+            self._asked.update(asked)
+            return
         with self._lock:
             self._evict()
-            now = self._clock()
-            wanted = sorted(
-                name
-                for name in set(names)
-                if name not in self.records or now - self.records[name].read_at > self._age_of(name)
-            )
-            if len(wanted) > ONE_BY_ONE:
-                self._read_all(client)
-                wanted = [name for name in wanted if name not in self.records]
+            self._asked.update(asked)
+            wanted = self._too_old(asked)
+            if wanted and self._reads_all:
+                self._read_all(client, wanted)
+                return
             for name in wanted:
                 self._read(client, name)
 
+    @property
+    def _reads_all(self) -> bool:
+        """Whether so many nodes are asked for that all are read together."""
+        many = max(len(self._asked), self._asked_before)
+        return many > max(ONE_BY_ONE, len(self._beats) // FEW_SHARE)
+
     def _age_of(self, name: str) -> float:
-        # an object as old as the staleness bound would read as stale, however well its node does
-        lease = self._beats.lease(name)
-        interval = lease.duration / STALENESS_INTERVALS if lease and lease.duration else self._max_age
-        return min(self._max_age, interval)
+        """How old an object may be: older where reading all of them is dear, never more than its interval.
+
+        An object as old as the staleness bound would read as stale, however well its node does.
+        """
+        lease, age = self._beats.lease(name), self._max_age
+        if age >= MAX_AGE:  # one that was told to be younger is never older
+            age = max(age, min(COST_SHARE * self._cost, PUBLISH_INTERVAL_SECONDS))
+        return min(age, lease.duration / STALENESS_INTERVALS) if lease and lease.duration else age
+
+    def _too_old(self, names: set[str]) -> list[str]:
+        now = self._clock()
+        return sorted(
+            name
+            for name in names
+            if (found := self.records.get(name)) is None or now - found.read_at > self._age_of(name)
+        )
 
     def _read(self, client: Client, name: str) -> None:
         before, now = self._beats.get(name), self._clock()
         self.reads += 1
         try:
-            node = decode_node(client.get(node_observations(self._namespace, name)))
-        except (ApiNotFound, MalformedObject):
+            raw = client.get(node_observations(self._namespace, name))
+        except ApiNotFound:
             self.records[name] = NodeRecord(None, None, now)
         except ApiError:
             # what was read before ages, and its heartbeat with it
             self.records.setdefault(name, NodeRecord(None, None, now))
         else:
-            self._keep(node, before, now)
+            self._keep(name, raw, before, now)
 
-    def _read_all(self, client: Client) -> None:
-        """A page at a time, each object cut down before the next page comes."""
-        now, before = self._clock(), self._beats
-        heartbeats = {name: before.get(name) for name in self.records}
+    def _read_all(self, client: Client, wanted: Iterable[str]) -> None:
+        """A page at a time, each object packed before the next; a list of one moment, as its first page."""
+        now, before = self._clock(), self._beats.all()
+        seen: set[str] = set()
         self.reads += 1
 
-        def keep(raw: dict[str, object]) -> None:
-            try:
-                node = decode_node(raw)
-            except MalformedObject:
-                return
-            self._keep(node, heartbeats.get(node.name) or before.get(node.name), now)
+        def keep(raw: dict[str, Any]) -> None:
+            name = str((raw.get("metadata") or {}).get("name") or "")
+            seen.add(name)
+            self._keep(name, raw, before.get(name), now)
 
         try:
-            list_all(client, node_observations(self._namespace), keep, limit=100)
+            if now - self._failed_at > self._max_age:
+                list_all(client, node_observations(self._namespace), keep)
         except ApiError:
-            return
+            # not asked again by each of the checks that wait for it
+            self._failed_at = now
+        else:
+            for name in self.records.keys() - seen:
+                del self.records[name]
+            self._cost = self._clock() - now
+        for name in wanted:
+            self.records.setdefault(name, NodeRecord(None, None, now))
 
-    def _keep(self, node: NodeRuntimeObservation, before: Heartbeat | None, now: float) -> None:
+    def _keep(self, name: str, raw: Mapping[str, Any], before: Heartbeat | None, now: float) -> None:
+        try:
+            node, views = index_node(raw)
+        except MalformedObject:
+            self.records[name] = NodeRecord(None, None, now)
+            return
         if before is None:
-            self._beats.published(node.name, node.last_published)
-            before = self._beats.get(node.name)
-        views = {pod.uid: pod for pod in node.pods}
+            before = self._beats.published(node.name, node.last_published)
         self.records[node.name] = NodeRecord(node, before, now, views)
 
     def _evict(self) -> None:
-        limit = self._clock() - KEPT_SECONDS
-        for name in [name for name, record in self.records.items() if record.read_at < limit]:
+        """Forget, once an interval, who was asked for before, and what nobody has asked for in a while."""
+        now = self._clock()
+        if now - self._asked_since < PUBLISH_INTERVAL_SECONDS:
+            return
+        self._asked_before, self._asked, self._asked_since = len(self._asked), set(), now
+        for name in [name for name, record in self.records.items() if record.read_at < now - KEPT_SECONDS]:
             del self.records[name]
 
     def heartbeats(self, names: Iterable[str]) -> dict[str, Heartbeat]:

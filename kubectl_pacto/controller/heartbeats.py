@@ -33,6 +33,10 @@ class _Beat:
     def offset(self) -> float:
         return min(self.samples, default=0.0)
 
+    def told(self) -> Heartbeat:
+        """As checks read it."""
+        return Heartbeat(self.seen_at, self.renewed, self.offset)
+
 
 class Heartbeats:
     """What this process has seen of each node's Lease, or where there is none of its publishing."""
@@ -69,12 +73,14 @@ class Heartbeats:
             self._leases.pop(key[1], None)
             self._beats.pop(key[1], None)
 
-    def published(self, name: str, stamp: float | None) -> None:
-        """When a node object was last written: its heartbeat where the node has no Lease."""
+    def published(self, name: str, stamp: float | None) -> Heartbeat | None:
+        """When a node object was last written: its heartbeat, returned, where the node has no Lease."""
         with self._lock:
             lease = self._leases.get(name)
-            if stamp is not None and (lease is None or lease.renewed is None):
-                self._see(name, stamp, is_live=False)
+            if stamp is None or (lease is not None and lease.renewed is not None):
+                return None
+            self._see(name, stamp, is_live=False)
+            return self._beats[name].told()
 
     def _see(self, name: str, stamp: float, *, is_live: bool) -> None:
         now, beat = self._clock(), self._beats.get(name)
@@ -98,7 +104,15 @@ class Heartbeats:
         """A node's heartbeat."""
         with self._lock:
             beat = self._beats.get(name)
-            return None if beat is None else Heartbeat(beat.seen_at, beat.renewed, beat.offset)
+            return None if beat is None else beat.told()
+
+    def all(self) -> dict[str, Heartbeat]:
+        """The heartbeats of all nodes, as of one moment."""
+        with self._lock:
+            return {name: beat.told() for name, beat in self._beats.items()}
+
+    def __len__(self) -> int:
+        return len(self._beats)
 
     def unproven(self) -> int:
         """How many nodes that seem alive have not been seen to renew their heartbeat yet."""

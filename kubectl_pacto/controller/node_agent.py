@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kubectl_pacto.controller.manifests.agent_objects import NAME, daemon_set
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
-from kubectl_pacto.kube.client import Client
+from kubectl_pacto.kube.client import METADATA_LIST, Client
 from kubectl_pacto.kube.errors import ApiConflict, ApiForbidden, ApiNotFound
 from kubectl_pacto.kube.lists import list_all
 from kubectl_pacto.kube.paths import leases, namespaced, node_observations
@@ -105,7 +105,7 @@ class NodeAgents:
         """Remove what agents of nodes that are gone for ten minutes left; how many. Raises ApiError."""
         if self._values is None:
             return 0
-        nodes = set(list_all(client, NODES, _name).items)
+        nodes = set(list_all(client, NODES, _name, accept=METADATA_LIST).items)
         if not nodes:
             return 0  # a cluster without nodes is more likely a mistake than a reason to delete all
         left = {key: where for key, where in self._left(client).items() if key[1] not in nodes}
@@ -132,7 +132,7 @@ class NodeAgents:
             if (raw.get("spec") or {}).get("holderIdentity") == name:
                 found["lease", name] = leases(self._namespace, name), raw["metadata"]["uid"]
 
-        list_all(client, node_observations(self._namespace), keep_object, limit=100)
+        list_all(client, node_observations(self._namespace), keep_object, accept=METADATA_LIST)
         list_all(client, leases(self._namespace), keep_lease)
         return found
 

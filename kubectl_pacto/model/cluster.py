@@ -148,6 +148,16 @@ class Cluster:
             if service.selector.matches(pod.labels)
         ]
 
+    def index(self, before: Cluster | None = None) -> None:
+        """Make all indexes now; those of what is the very same in another cluster are taken from there."""
+        for source, names in _INDEXES.items():
+            is_same = before is not None and getattr(before, source) is getattr(self, source)
+            for name in names:
+                if is_same and before is not None:
+                    self.__dict__[name] = getattr(before, name)
+                else:
+                    getattr(self, name)
+
     @cached_property
     def _pods(self) -> dict[Name, Pod]:
         return {(pod.namespace, pod.name): pod for pod in self._sorted_pods}
@@ -258,6 +268,22 @@ class Cluster:
             index[item.namespace].append(item)
         return index
 
+
+# what each field is indexed by
+_INDEXES: Final = {
+    "pods": ("_sorted_pods", "_pods", "_pods_by_namespace", "_pods_by_label", "_pods_by_owner"),
+    "services": ("_services", "_services_by_label"),
+    "slices": ("_slices",),
+    "workloads": ("_workloads", "_workloads_by_owner"),
+    "namespaces": ("_namespaces",),
+    "nodes": ("_nodes", "_views"),
+    "leases": ("_leases",),
+    "config_maps": ("_config_maps",),
+    "secrets": ("_secrets",),
+    "ingresses": ("_ingresses",),
+    "routes": ("_routes",),
+    "monitors": ("_monitors",),
+}
 
 T = TypeVar("T", Service, NodeRuntimeObservation, Lease, ConfigMap, Secret)
 

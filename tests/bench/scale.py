@@ -27,7 +27,9 @@ from tests.support.scale_objects import Shape
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 LONGEST_SECONDS: Final = float(os.environ.get("PACTO_BENCH_SECONDS", "1500"))
 READ: Final = ("/api/v1/pods", "/apis/pacto.trianalab.io/v1alpha1/noderuntimeobservations")
-OPERATOR: Final = "import sys; from kubectl_pacto.controller.run import main; sys.exit(main())"
+OPERATOR: Final = os.environ.get("PACTO_BENCH_OPERATOR") or (
+    "import sys; from kubectl_pacto.controller.run import main; sys.exit(main())"
+)
 
 
 class Process:
@@ -75,7 +77,7 @@ def operator(port: int, log: Path) -> Iterator[Process]:
         file = Path(folder) / "kubeconfig"
         file.write_text(json.dumps(config))
         command = [sys.executable, *os.environ.get("PACTO_BENCH_PYTHON", "").split(), "-c", OPERATOR]
-        options = ["--kubeconfig", str(file), "--kernel-evidence-namespace", "pacto-node-agent"]
+        options = ["--kubeconfig", str(file), "--enable-node-agent"]
         quiet = ["--metrics-bind-address", "0", "--health-probe-bind-address", "0"]
         environment = {**os.environ, "POD_NAMESPACE": "pacto-operator-system", "POD_NAME": "bench"}
         process = subprocess.Popen([*command, *options, *quiet], env=environment, stderr=said)

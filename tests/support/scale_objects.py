@@ -104,7 +104,7 @@ def pacto(shape: Shape, number: int, version: str = "1.0.0") -> Raw:
 def workloads(shape: Shape, number: int) -> tuple[Raw, Raw]:
     """A Deployment and its ReplicaSet."""
     name, namespace = f"s{number}", namespace_of(shape, number)
-    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec("")}
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec("", name)}
     spec = {"replicas": PODS_OF_ONE, "selector": {"matchLabels": {"app": name}}, "template": template}
     top = uid("deployment", number)
     deployment = {"metadata": metadata(name, namespace, top), "spec": spec}
@@ -113,11 +113,11 @@ def workloads(shape: Shape, number: int) -> tuple[Raw, Raw]:
     return deployment, {"metadata": between, "spec": spec}
 
 
-def pod_spec(node: str) -> Raw:
+def pod_spec(node: str, name: str) -> Raw:
     """A pod's spec, as the API server fills it in."""
     container = {
         "name": "main",
-        "image": "registry.example/platform/service:1.24.3",
+        "image": f"registry.example/platform/{name}:1.24.3",
         "ports": [{"name": "web", "containerPort": 8080, "protocol": "TCP"}],
         "env": [{"name": f"SETTING_{index}", "value": f"value-{index}"} for index in range(8)],
         "resources": {"limits": {"memory": "256Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
@@ -173,7 +173,7 @@ def pod(shape: Shape, number: int, index: int, life: int = 0) -> Raw:
             annotations={"prometheus.io/scrape": "true", "checksum/config": f"{number:064x}"},
             ownerReferences=owner("ReplicaSet", f"{name}-rs", uid("replicaset", number)),
         ),
-        "spec": pod_spec(node_of(shape, number, index)),
+        "spec": pod_spec(node_of(shape, number, index), name),
         "status": {
             "phase": "Running",
             "startTime": START,
@@ -245,9 +245,17 @@ def node(name: str, views: list[Raw]) -> Raw:
     return found
 
 
+def machine(name: str) -> Raw:
+    """A Node, with what makes Nodes large."""
+    images = [{"names": [f"registry.example/image-{index}:1"], "sizeBytes": 1 << 20} for index in range(50)]
+    found = {"metadata": metadata(name, "", uid("machine", hash_of(name))), "status": {"images": images}}
+    del found["metadata"]["namespace"]
+    return found
+
+
 def lease(name: str) -> Raw:
     """A node's heartbeat, as of when it is served."""
-    spec = {"renewTime": NOW.decode(), "leaseDurationSeconds": 90}
+    spec = {"renewTime": NOW.decode(), "leaseDurationSeconds": 90, "holderIdentity": name}
     return {"metadata": metadata(name, AGENT_NAMESPACE, uid("lease", hash_of(name))), "spec": spec}
 
 

@@ -51,6 +51,7 @@ class Fleet:
             name = f"node-{number}"
             api.load("noderuntimeobservations", self._node(name))
             api.load("leases", objects.lease(name))
+            api.load("nodes", objects.machine(name))
         for resource in ("statefulsets", "jobs", "cronjobs", "ingresses", "httproutes"):
             api.collection(resource)
 

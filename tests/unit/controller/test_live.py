@@ -147,6 +147,7 @@ class Nodes:
     def __init__(self, count: int) -> None:
         self.raws = {f"n{number}": self.raw(f"n{number}") for number in range(count)}
         self.paths: list[str] = []
+        self.received = 0
         self.fails = False
 
     def raw(self, name: str) -> dict[str, Any]:
@@ -173,7 +174,13 @@ class Beats:
     def get(self, name: str) -> Heartbeat | None:  # noqa: ARG002 - the shape of what it stands for
         return Heartbeat(1.0)
 
-    def published(self, name: str, stamp: float | None) -> None:
+    def all(self) -> dict[str, Heartbeat]:
+        return dict.fromkeys(self.leases, Heartbeat(1.0))
+
+    def __len__(self) -> int:
+        return len(self.leases)
+
+    def published(self, name: str, stamp: float | None) -> Heartbeat | None:
         """Not needed: there are Leases."""
 
     def lease(self, name: str) -> Lease | None:

@@ -11,6 +11,7 @@ import pytest
 
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.controller.node_agent import NodeAgents, desired
+from kubectl_pacto.kube.client import METADATA_LIST
 from kubectl_pacto.kube.errors import ApiForbidden, ApiNotFound
 from kubectl_pacto.model.node import AGENT_LABELS, AGENT_NAMESPACE
 
@@ -30,8 +31,15 @@ class Api:
         self.nodes = ["a", "b"]
         self.writes: list[str] = []
         self.forbidden = False
+        self.received = 0
 
-    def get(self, path: str) -> Raw:
+    def get(self, path: str, *, accept: str = "") -> Raw:
+        found = self._get(path)
+        if accept == METADATA_LIST:
+            found["items"] = [{"metadata": item["metadata"]} for item in found["items"]]
+        return found
+
+    def _get(self, path: str) -> Raw:
         if self.forbidden:
             raise ApiForbidden(method="GET", path=path, problem="no")
         bare = path.partition("?")[0]
