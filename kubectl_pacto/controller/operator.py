@@ -30,6 +30,7 @@ from kubectl_pacto.model.bounds import STALENESS_INTERVALS, WATCH_SILENCE_SECOND
 from kubectl_pacto.model.decode_net import decode_lease
 from kubectl_pacto.model.fields import Fields
 from kubectl_pacto.model.kube import Lease
+from kubectl_pacto.observe.resolve import directory
 
 LOG: Final = logging.getLogger(__name__)
 TAKE_SECONDS: Final = 1.0
@@ -63,6 +64,7 @@ class Operator:
             nodes=self.nodes.records,
             probing=settings.probing,
         )
+        self.live.prepare = directory
         self.reflectors = self._make_reflectors()
         parts = Parts(
             live=self.live,
