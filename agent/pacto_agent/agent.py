@@ -95,10 +95,20 @@ class Agent:
         options = self._options
         try:
             self._mapper = open_mapper(
-                options.mapper, options.proc, self._tree, own_uid=options.pod_uid, stop=self._stop.is_set
+                options.mapper,
+                options.proc,
+                self._tree,
+                own_uid=options.pod_uid,
+                stop=self._stop.is_set,
+                say=self._say_once,
             )
         except PactoError as error:
             self._health.fail(CollectionReason.LOAD_FAILED, f"--mapper iter: {error}")
+
+    def _say_once(self, words: str) -> None:
+        """What is no problem by itself; where the program did not load, that is the news."""
+        if self._tracer is not None:
+            print(f"pacto agent: {words}", file=sys.stderr, flush=True)
 
     def _tick(self) -> float:
         return min(TICK_SECONDS, self._options.publish_interval / 4)

@@ -49,7 +49,7 @@ class Health:
     def fail(self, reason: CollectionReason, message: str) -> None:
         """The kernel part does not work; the first failure is the one to act on."""
         if self.failure is CollectionReason.NONE:
-            self.failure, self.failure_message = reason, message
+            self.failure, self.failure_message = reason, " ".join(message.split())
 
     def lose(self, events: int, connections: int, now: float) -> None:
         """`events` were lost by now, `connections` of them connection events."""

@@ -18,7 +18,6 @@ from pacto_agent.objectfile import FLOW, ITERATORS, Shape, inspect_object, packa
 from pacto_agent.podscan import find_tree, pod_uids
 
 OLDEST_KERNEL: Final = (5, 8)
-ITERATOR_KERNEL: Final = (5, 11)
 MEMCG_KERNEL: Final = (5, 11)
 OK, WARNING, ERROR = "ok", "warning", "error"
 
@@ -99,7 +98,7 @@ def _capabilities(facts: limits.Facts) -> Check:
 
 
 def _mapper(facts: limits.Facts) -> Check:
-    if facts.kernel >= ITERATOR_KERNEL:
+    if facts.kernel >= limits.ITERATOR_KERNEL:
         return Check("mapper", OK, "iter: the kernel has task and task_file iterators")
     if facts.has(limits.CAP_SYS_PTRACE):
         return Check("mapper", OK, "proc: this kernel has no task_file iterator (5.11)")
@@ -129,6 +128,8 @@ def _processes(proc: str) -> Check:
 
 def _memlock(facts: limits.Facts) -> Check:
     limit = "unlimited" if facts.memlock < 0 else f"{facts.memlock >> 10} KiB"
+    if facts.has(limits.CAP_SYS_RESOURCE):
+        return Check("memlock", OK, f"{limit}, and SYS_RESOURCE may raise it")
     if facts.kernel < MEMCG_KERNEL and 0 <= facts.memlock < limits.MEMLOCK_BYTES:
         return Check(
             "memlock", ERROR, limit, f"{limits.MEMLOCK_BYTES >> 10} KiB needed: nodeAgent.sysResource"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any, Final
 
-from kubectl_pacto.errors import AttachFailed, ResyncFailed
+from kubectl_pacto.errors import AttachFailed, LoadFailed, ResyncFailed
 from pacto_agent import limits
 from pacto_agent.flows import HeldSocket
 from pacto_agent.libbpf import Libbpf, load_failed, load_libbpf
@@ -95,10 +95,19 @@ def open_iterators() -> Iterators:
         undo.callback(bpf.lib.bpf_object__close, loaded)
         result = bpf.lib.bpf_object__load(loaded)
         if result:
-            raise load_failed(bpf, -result)
+            raise _not_loaded(bpf, -result)
         links = {name: _attach(bpf, loaded, name, undo) for name in ("list_processes", "list_sockets")}
         return Iterators(bpf, links, undo.pop_all())
     raise AssertionError("an ExitStack does not swallow")
+
+
+def _not_loaded(bpf: Libbpf, number: int) -> LoadFailed:
+    failure = load_failed(bpf, number)
+    if limits.read_facts().kernel >= limits.ITERATOR_KERNEL:
+        return failure
+    cause = "this kernel has no iterator of sockets, Linux {}.{} has".format(*limits.ITERATOR_KERNEL)
+    remedy = "choose --mapper auto or proc (nodeAgent.mapper)"
+    return LoadFailed(problem=f"{cause}: {remedy}; {failure}")
 
 
 def _read(descriptor: int, check: Callable[[], None]) -> bytes:

@@ -133,13 +133,23 @@ class IterMapper:
 
 
 def open_mapper(
-    name: str, proc: str, tree: CgroupTree, *, own_uid: str = "", stop: Callable[[], bool] = lambda: False
+    name: str,
+    proc: str,
+    tree: CgroupTree,
+    *,
+    own_uid: str = "",
+    stop: Callable[[], bool] = lambda: False,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Mapper:
-    """The mapper of that name; `auto` is iter where the kernel has it. Raises PactoError for iter alone."""
+    """The mapper of that name; `auto` is iter where it loads, else proc, and `say` is told why.
+
+    Raises PactoError for iter alone.
+    """
     if name in ("auto", "iter"):
         try:
             return IterMapper(open_iterators(), proc, tree)
-        except PactoError:
+        except PactoError as error:
             if name == "iter":
                 raise
+            say(f"mapper proc, for iter does not load: {error}")
     return ProcMapper(proc, tree, own_uid=own_uid, stop=stop)

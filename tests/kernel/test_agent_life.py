@@ -23,12 +23,15 @@ from kubectl_pacto.errors import KernelWithoutBTF
 from kubectl_pacto.model.node import CollectionReason, CollectionState, PodReason
 from kubectl_pacto.model.node_codec import decode_node
 from pacto_agent import limits
+from pacto_agent.inspect_node import inspect_node
 from pacto_agent.tracer import open_tracer
 from tests.support.agents import bpf_objects, exists, options, watching
 from tests.support.hosts import PATIENCE, Host, Pod, until
 
 ROOT = Path(__file__).parents[2]
 PR_CAPBSET_DROP = 24
+HAS_ITERATORS = limits.read_facts().kernel >= limits.ITERATOR_KERNEL
+FALLBACK = "pacto agent: mapper proc, for iter does not load: this kernel has no iterator of sockets"
 
 
 @contextmanager
@@ -74,7 +77,9 @@ def test_an_agent_runs_until_told_to_stop_and_leaves_nothing(
         process.send_signal(number)
         assert process.wait(PATIENCE) == 0
         assert process.stderr is not None
-        assert process.stderr.read() == ""
+        said = process.stderr.read()
+        # before 5.11 there is one line: which mapper it fell back to
+        assert said.splitlines() == [] or (not HAS_ITERATORS and said.count("\n") == 1 and FALLBACK in said)
     until(lambda: not any(exists(*one) for one in held), "every BPF object gone")
     view, lease = read_list(output)
     known = {one.uid: one for one in decode_node(view).pods}[pod.uid]
@@ -160,6 +165,20 @@ def test_an_agent_that_cannot_load_is_failed_and_goes_on_publishing(pod: Pod, tm
         collection = agent.view.collection
         assert (collection.state, collection.reason) == (CollectionState.FAILED, CollectionReason.LOAD_FAILED)
         assert "BTF" in collection.message
+
+
+def test_auto_takes_the_iterators_where_the_kernel_has_them_and_says_which_mapper_it_took(
+    pod: Pod, capfd: pytest.CaptureFixture[str]
+) -> None:
+    expected = "iter" if HAS_ITERATORS else "proc"
+    with watching(options()) as agent:
+        agent.await_complete(pod.uid)
+        assert agent.view.collection.state is CollectionState.RUNNING
+        assert agent.view.node.mapper == expected
+        assert (FALLBACK in capfd.readouterr().err) == (not HAS_ITERATORS)
+    (said,) = (check for check in inspect_node(options()) if check.id == "mapper")
+    assert said.result == "ok"
+    assert said.detail.startswith(f"{expected}: ")
 
 
 @pytest.mark.parametrize(("capability", "named"), [(limits.CAP_BPF, "BPF"), (limits.CAP_PERFMON, "PERFMON")])

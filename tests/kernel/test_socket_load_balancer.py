@@ -17,11 +17,11 @@ import pytest
 
 from kubectl_pacto.conformance.check import Checked
 from kubectl_pacto.model.node import FailureReason
-from tests.support import builders
+from tests.support import balancer, builders
 from tests.support.agents import Watched, bpf_objects, exists, options, watching
 from tests.support.balancer import Place, balancing
 from tests.support.hosts import Host, Pod, until
-from tests.support.require import require_programs
+from tests.support.require import require, require_programs
 from tests.support.tables import describe
 
 # as tests/support/builders.py numbers providers: db is the first, audit the second
@@ -39,7 +39,8 @@ def client(host: Host) -> Pod:
 @pytest.fixture
 def backend(host: Host, client: Pod) -> Pod:
     """Serves at both pod addresses, at the far end of the client's wire."""
-    require_programs("kernel", "clang", "ip")
+    require_programs("kernel", "ip")
+    require("kernel", balancer.missing())
     made = host.pod()
     client.run(f"ip('link add eth0 type veth peer name eth0 netns {made.pid}')")
     client.run("ip('addr add 10.1.0.1/8 dev eth0'); ip('link set eth0 up')")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command: python -m tests.kernels run --suite SUITE --root ROOT -- COMMAND..."""
+"""The commands: python -m tests.kernels run --suite SUITE --root ROOT -- COMMAND..., and tier."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.cluster.layout import ClusterError
-from tests.kernels import debian, machine
+from tests.kernels import debian, machine, page, tier
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,7 +28,27 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--memory", type=int, default=2048, help="MiB")
     run.add_argument("--timeout", type=int, default=600, help="seconds")
     run.add_argument("words", nargs="+", metavar="COMMAND")
+    whole = commands.add_parser("tier", help="run the kernel tier under other kernels, part by part")
+    whole.add_argument("--suite", action="append", choices=list(debian.SUITES), help="default: each")
+    whole.add_argument("--write", action="store_true", help=f"put the results into {page.PAGE.name}")
+    whole.add_argument("--timeout", type=int, default=1800, help="seconds, for each part")
+    whole.add_argument("files", nargs="*", metavar="FILE", help="one part of these; default: all, in parts")
     return top
+
+
+def hold(arguments: argparse.Namespace) -> int:
+    """Run the tier; 1 where a test failed, or was skipped without the kernel's cause."""
+    outcomes, good = [], True
+    parts = [tuple(arguments.files)] if arguments.files else tier.parts()
+    for suite in arguments.suite or debian.SUITES:
+        for part in parts:
+            outcome = tier.run(suite, part, timeout=arguments.timeout, echo=True)
+            print(outcome.line(), flush=True)
+            outcomes.append(outcome)
+            good = good and not outcome.failed and not outcome.unexpected()
+    if arguments.write:
+        page.write(outcomes)
+    return 0 if good else 1
 
 
 def boot(arguments: argparse.Namespace) -> int:
@@ -58,7 +78,7 @@ def main() -> int:
             for suite in arguments.suites:
                 print(debian.kernel(suite).directory)
             return 0
-        return boot(arguments)
+        return hold(arguments) if arguments.command == "tier" else boot(arguments)
     except ClusterError as error:
         print(f"kernels: {error}", file=sys.stderr)
         return 125

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import lzma
 import re
 import shutil
@@ -19,8 +20,10 @@ from tests.images.base import locked, mirror
 SUITES: Final = {"bullseye": "5.10", "bookworm": "6.1", "trixie": "6.12"}
 KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
 META_PACKAGE: Final = "linux-image-cloud-amd64"
-# the disk, its file system with its checksum, and what tests make pod-like networks of
-MODULES: Final = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "veth", "dummy", "bridge")
+# the disk, its file system with its checksum, what tests make pod-like networks of, and a packet
+# filter that refuses as kube-proxy does
+DISK: Final = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
+MODULES: Final = (*DISK, "veth", "dummy", "bridge", "nft_reject_ipv4")
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,14 @@ def kernel(suite: str) -> Kernel:
     """The suite's kernel, fetched unless it is cached."""
     if suite not in SUITES:
         raise ClusterError(f"no kernel of {suite!r} here; of: {', '.join(SUITES)}")
-    path = cache() / "kernels" / suite
+    chosen = hashlib.sha256("\0".join(MODULES).encode()).hexdigest()[:8]
+    path = cache() / "kernels" / f"{suite}-{chosen}"
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path):
         if not path.exists():
             with tempfile.TemporaryDirectory() as work:
                 tree = _fetch(suite, Path(work))
-                unfinished = path.with_name(f"{suite}.part")
+                unfinished = path.with_name(f"{path.name}.part")
                 shutil.rmtree(unfinished, ignore_errors=True)
                 unfinished.mkdir()
                 _keep(tree, unfinished)
