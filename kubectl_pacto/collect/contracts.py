@@ -28,6 +28,9 @@ class Source(Protocol):
     def tags(self) -> list[str]:
         """All tags of the repository."""
 
+    def digest(self, reference: str, /) -> str:
+        """The digest of a tag's manifest."""
+
     def manifest(self, reference: str, /) -> tuple[bytes, str]:
         """The manifest of a tag or digest, and its media type."""
 
@@ -52,10 +55,15 @@ class Bundle:
         return self.files[CONTRACT_FILE].decode("utf-8", errors="replace")
 
 
+def version_tags(tags: list[str]) -> list[str]:
+    """The tags that are semantic versions, the highest first; releases and pre-releases alike."""
+    versions = [(parsed.key, tag) for tag in set(tags) if (parsed := parse_version(tag)) is not None]
+    return [tag for _, tag in sorted(versions, reverse=True)]
+
+
 def highest_tag(tags: list[str]) -> str:
-    """The tag of the highest semantic version, releases and pre-releases alike; empty if there is none."""
-    versions = [(parsed.key, tag) for tag in tags if (parsed := parse_version(tag)) is not None]
-    return max(versions, default=(None, ""))[1]
+    """The tag of the highest semantic version; empty if there is none."""
+    return next(iter(version_tags(tags)), "")
 
 
 def fetch_bundle(ref: OciRef, source: Source) -> Bundle:
@@ -105,15 +113,22 @@ class Contracts:
         self._results: dict[str, tuple[float, Bundle | RegistryError]] = {}
         self._tags: dict[str, tuple[float, str]] = {}
 
-    def load(self, text: str, credentials: Credentials | None = None) -> Bundle:
-        """The bundle of a reference: of its digest, its tag, or the highest version. Raises RegistryError."""
+    def source(self, ref: OciRef, credentials: Credentials | None) -> Source:
+        """The repository of a reference, asked with these credentials."""
+        return self._connect(ref, credentials)
+
+    def load(self, text: str, credentials: Credentials | None = None, known: Bundle | None = None) -> Bundle:
+        """The bundle of a reference: of its digest, its tag, or the highest version. Raises RegistryError.
+
+        `known` is what it was before, and is returned again while the reference means the same content.
+        """
         if credentials is not None:
-            return self._fetch(text, credentials)
+            return self._fetch(text, credentials, known)
         kept = self._results.get(text)
         if kept is None or self._clock() - kept[0] >= RESULT_SECONDS:
             result: Bundle | RegistryError
             try:
-                result = self._fetch(text, None)
+                result = self._fetch(text, None, known)
             except RegistryError as error:
                 result = error
             kept = (self._clock(), result)
@@ -123,13 +138,16 @@ class Contracts:
             raise kept[1]
         return kept[1]
 
-    def _fetch(self, text: str, credentials: Credentials | None) -> Bundle:
+    def _fetch(self, text: str, credentials: Credentials | None, known: Bundle | None) -> Bundle:
         ref = parse_oci_ref(text)
         if ref is None:
             raise BadReference(ref=text)
         source = self._connect(ref, credentials)
         if not ref.tag and not ref.digest:
             ref = OciRef(ref.registry, ref.repository, self._latest(ref, source, credentials))
+        is_same_ref = known is not None and known.resolved_ref == str(ref)
+        if known is not None and is_same_ref and known.digest == (ref.digest or source.digest(ref.tag)):
+            return known
         return fetch_bundle(ref, source)
 
     def _latest(self, ref: OciRef, source: Source, credentials: Credentials | None) -> str:

@@ -14,15 +14,17 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 from kubectl_pacto import __version__
 from kubectl_pacto.collect.live import LiveCluster
-from kubectl_pacto.model.contract import Contract
-from kubectl_pacto.model.kube import Service
+from kubectl_pacto.model.contract import Binding, Contract
+from kubectl_pacto.model.kube import Service, ServicePort
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.probe import HttpAnswer, PortKey, Protocol
+from kubectl_pacto.observe.capability import find_metrics
 from kubectl_pacto.observe.protocol import PREFACE, agree, classify
 
 PREFACE_SECONDS: Final = 2.0
@@ -34,10 +36,29 @@ AT_ONCE: Final = 4
 Connect = Callable[[tuple[str, int], float], socket.socket]
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for: protocols and health, and metrics."""
+
+    probing: bool = True
+    metrics: bool = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to probe."""
+        return self.probing or self.metrics
+
+
 class PortProber:
     """Used by all workers; `connect` is for tests, which have no cluster IPs."""
 
-    def __init__(self, connect: Connect = socket.create_connection, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self,
+        wanted: Wanted | None = None,
+        connect: Connect = socket.create_connection,
+        at_once: int = AT_ONCE,
+    ) -> None:
+        self._wanted = wanted or Wanted()
         self._connect = connect
         self._free = threading.BoundedSemaphore(at_once)
 
@@ -49,19 +70,27 @@ class PortProber:
         protocols: Any = cluster.probes.protocols
         answers: Any = cluster.probes.http
         address = probed_address(service)
-        for number in _interface_ports(contract, pacto, service):
+        for number in _interface_ports(contract, pacto, service) if self._wanted.probing else ():
             key: PortKey = service.namespace, service.name, number
             protocols.pop(key, None)
             if address:
                 with self._free:
                     protocols[key] = self.protocol(address, number)
-        for number, path in _health_paths(contract, pacto, service):
+        for number, path in self._paths(cluster, pacto, contract, service):
             where = (service.namespace, service.name, number), path
             answers.pop(where, None)
             if address:
                 host = f"{service.name}.{service.namespace}.svc:{number}"
                 with self._free:
                     answers[where] = self.get(address, number, host, path)
+
+    def _paths(
+        self, cluster: LiveCluster, pacto: Pacto, contract: Contract, service: Service
+    ) -> Iterator[tuple[int, str]]:
+        if self._wanted.probing:
+            yield from _health_paths(contract, pacto, service)
+        if self._wanted.metrics:
+            yield from _metrics_paths(cluster, contract, pacto, service)
 
     def protocol(self, address: str, port: int) -> Protocol:
         """What a port speaks, asked twice; NONE where it does not answer, or not alike."""
@@ -146,12 +175,31 @@ def _interface_ports(contract: Contract, pacto: Pacto, service: Service) -> list
     return sorted({port.number for port in ports if port is not None and port.protocol == "TCP"})
 
 
-def _health_paths(contract: Contract, pacto: Pacto, service: Service) -> Iterator[tuple[int, str]]:
+def _bound(
+    kind: str, contract: Contract, pacto: Pacto, service: Service
+) -> Iterator[tuple[Binding, ServicePort]]:
+    """Where a capability of a kind is bound."""
     for item in contract.capabilities:
         binding = item.binding
-        if item.type != "health" or binding is None or binding.type != "http":
+        if item.type != kind or binding is None or binding.type != "http":
             continue
         wanted = pacto.port_bindings.get(binding.interface)
         port = None if wanted is None else service.port(wanted)
         if port is not None and port.protocol == "TCP":
-            yield port.number, binding.path if binding.path.startswith("/") else f"/{binding.path}"
+            yield binding, port
+
+
+def _health_paths(contract: Contract, pacto: Pacto, service: Service) -> Iterator[tuple[int, str]]:
+    for binding, port in _bound("health", contract, pacto, service):
+        yield port.number, binding.path if binding.path.startswith("/") else f"/{binding.path}"
+
+
+def _metrics_paths(
+    cluster: LiveCluster, contract: Contract, pacto: Pacto, service: Service
+) -> Iterator[tuple[int, str]]:
+    """Where metrics are said to be, as far as that is a port of the very Service."""
+    ports = {port.number for port in service.ports if port.protocol == "TCP"}
+    for binding, port in _bound("metrics", contract, pacto, service):
+        found = find_metrics(cluster, service, port, binding.path)
+        if found is not None and found[1] in ports:
+            yield found[1], found[2]

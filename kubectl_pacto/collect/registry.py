@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The three requests to a registry that a contract needs: tags, a manifest, a blob.
+"""The requests to a registry that a contract needs: tags, a digest, a manifest, a blob.
 
 Credentials go to the registry itself, and to the token service that it names over TLS; a redirect
 carries them nowhere else. Everything read has a bound of size and of time.
@@ -7,6 +7,7 @@ carries them nowhere else. Everything read has a bound of size and of time.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import ssl
@@ -38,6 +39,9 @@ REQUEST_SECONDS: Final = 60.0
 _MAX_REDIRECTS: Final = 5
 _MAX_PAGES: Final = 100
 _CHUNK: Final = 64 << 10
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+# 200 without the header, and what servers answer that know no HEAD
+_NO_HEAD: Final = (200, 405, 501)
 _PARAMETER: Final = re.compile(r'([a-zA-Z]+)="([^"]*)"')
 
 
@@ -91,6 +95,17 @@ class Registry:
         body, headers = self._get(url, ", ".join(MANIFEST_TYPES), MANIFEST_BYTES)
         return body, headers.get("Content-Type", "").partition(";")[0].strip()
 
+    def digest(self, reference: str) -> str:
+        """The digest of a tag's manifest, without its content where the registry tells it so."""
+        url = f"{self._base}/v2/{self._path}/manifests/{quote(reference, safe=':')}"
+        with self._ask(url, ", ".join(MANIFEST_TYPES), "HEAD") as response:
+            told = response.headers.get("Docker-Content-Digest", "")
+            if response.status == 200 and _DIGEST.fullmatch(told):
+                return told
+            if response.status not in _NO_HEAD:
+                self._check(response.status)
+        return f"sha256:{hashlib.sha256(self.manifest(reference)[0]).hexdigest()}"
+
     def blob(self, digest: str, limit: int) -> bytes:
         """A blob of at most `limit` bytes."""
         body, _ = self._get(f"{self._base}/v2/{self._path}/blobs/{digest}", "*/*", limit)
@@ -107,14 +122,18 @@ class Registry:
 
     def _get(self, url: str, accept: str, limit: int) -> tuple[bytes, Message]:
         """The body and headers of a GET, authorized if the registry asks for it."""
-        for attempt in range(2):
-            with self._follow(url, accept, self._authorization) as response:
-                if response.status == 401 and attempt == 0:
-                    self._authorization = self._authorize(response.headers.get("WWW-Authenticate", ""))
-                    continue
-                self._check(response.status)
-                return self._read(response, limit), response.headers
-        raise AssertionError("unreachable: the second attempt returns or raises")
+        with self._ask(url, accept, "GET") as response:
+            self._check(response.status)
+            return self._read(response, limit), response.headers
+
+    def _ask(self, url: str, accept: str, method: str) -> HTTPResponse:
+        """The answer to a request, which is sent again with what the registry asks for."""
+        response = self._follow(url, accept, self._authorization, method)
+        if response.status != 401:
+            return response
+        with response:
+            self._authorization = self._authorize(response.headers.get("WWW-Authenticate", ""))
+        return self._follow(url, accept, self._authorization, method)
 
     def _check(self, status: int) -> None:
         if status in (401, 403):
@@ -124,14 +143,15 @@ class Registry:
         if status != 200:
             raise RegistryUnreachable(ref=self._ref, problem=f"it answers with status {status}")
 
-    def _follow(self, url: str, accept: str, authorization: str) -> HTTPResponse:
+    def _follow(self, url: str, accept: str, authorization: str, method: str = "GET") -> HTTPResponse:
         """The answer at the end of a few redirects."""
         start = url
         for _ in range(_MAX_REDIRECTS + 1):
             headers = {"Accept": accept, "User-Agent": f"kubectl-pacto/{__version__}"}
             if authorization and _origin(url) == _origin(start):
                 headers["Authorization"] = authorization
-            response = self._open(Request(url, headers=headers))  # noqa: S310 -- schemes are checked below
+            request = Request(url, headers=headers, method=method)  # noqa: S310 -- schemes are checked below
+            response = self._open(request)
             if response.status not in (301, 302, 303, 307, 308):
                 return response
             with response:

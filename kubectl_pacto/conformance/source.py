@@ -17,11 +17,15 @@ _DIGEST = re.compile(r"@sha(?:256|512):[0-9a-f]+$")
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A contract that was obtained (valid or not), or why it could not be (`unavailable`)."""
+    """A contract that was obtained (valid or not), or why it could not be (`unavailable`).
+
+    `digest` is that of the manifest which the ref meant, empty for an inline contract.
+    """
 
     validated: Validated
     unavailable: str = ""
     resolved_ref: str = ""
+    digest: str = ""
     files: Mapping[str, bytes] | None = None
 
 
@@ -44,10 +48,12 @@ def load_offline(pacto: Pacto) -> Loaded:
     return Loaded(Validated(None), unavailable=why)
 
 
-def loaded_bundle(pacto: Pacto, text: str, resolved_ref: str, files: Mapping[str, bytes]) -> Loaded:
+def loaded_bundle(
+    pacto: Pacto, text: str, resolved_ref: str, files: Mapping[str, bytes], digest: str = ""
+) -> Loaded:
     """The contract of a bundle that was fetched."""
     validated = validate(text, overrides=pacto.overrides, files=files)
-    return Loaded(validated, resolved_ref=resolved_ref, files=files)
+    return Loaded(validated, resolved_ref=resolved_ref, digest=digest, files=files)
 
 
 def load_failed(why: str, *, is_unavailable: bool) -> Loaded:

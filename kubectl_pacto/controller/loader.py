@@ -1,55 +1,37 @@
 # SPDX-License-Identifier: MIT
-"""A Pacto's contract: inline, or from a registry, with its own pull secret where it names one.
-
-That Secret is the only one whose data is ever read, and it is read for each load, never kept.
-"""
+"""A Pacto's contract: inline, or what was downloaded last from its registry."""
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from typing import Final
 
 from kubectl_pacto.collect.contracts import Contracts
-from kubectl_pacto.collect.credentials import Credentials, from_secret
-from kubectl_pacto.collect.registry import Registry
-from kubectl_pacto.collect.registry_errors import BadReference, RegistryError, Unavailable
-from kubectl_pacto.conformance.source import Loaded, load_failed, load_inline, loaded_bundle
-from kubectl_pacto.errors import PactoError
-from kubectl_pacto.kube.client import Client
-from kubectl_pacto.kube.paths import namespaced
-from kubectl_pacto.model.ociref import parse_oci_ref
+from kubectl_pacto.conformance.fetch import contract_loader
+from kubectl_pacto.conformance.source import Loaded, load_inline
+from kubectl_pacto.controller.downloads import Downloads
 from kubectl_pacto.model.pacto import Pacto
 
 KEPT: Final = 20_000
 
 
+def contracts(insecure: tuple[str, ...] = ()) -> Contracts:
+    """What asks registries; those named in `insecure` over plain HTTP."""
+    return contract_loader(",".join(insecure))
+
+
 class ContractLoader:
     """Loads contracts for all workers; validating an inline contract again costs more than a check."""
 
-    def __init__(self, insecure: tuple[str, ...] = ()) -> None:
-        self._contracts = Contracts(
-            lambda ref, credentials: Registry(ref, credentials, insecure=ref.registry in insecure),
-            time.monotonic,
-        )
+    def __init__(self, downloads: Downloads) -> None:
+        self._downloads = downloads
         self._inline: OrderedDict[tuple[object, ...], Loaded] = OrderedDict()
 
-    def load(self, client: Client, pacto: Pacto) -> Loaded:
-        """The contract of a Pacto, or why it cannot be had."""
-        if pacto.inline or not pacto.oci:
-            return self._load_inline(pacto)
-        try:
-            credentials = self._credentials(client, pacto) if pacto.pull_secret else None
-            bundle = self._contracts.load(pacto.oci, credentials)
-        except Unavailable as error:
-            return load_failed(str(error), is_unavailable=True)
-        except RegistryError as error:
-            return load_failed(str(error), is_unavailable=bool(pacto.pull_secret) and not _is_ref(pacto))
-        except PactoError as error:
-            return load_failed(f"pull secret {pacto.pull_secret}: {error}", is_unavailable=True)
-        return loaded_bundle(pacto, bundle.contract, bundle.resolved_ref, bundle.files)
-
-    def _load_inline(self, pacto: Pacto) -> Loaded:
+    def load(self, pacto: Pacto) -> Loaded | None:
+        """The contract of a Pacto, or why it cannot be had; None: it is on its way, and will be told."""
+        if not pacto.inline and pacto.oci:
+            return self._downloads.get(pacto)
+        self.forget((pacto.namespace, pacto.name))
         overrides = tuple((name, tuple(values.items())) for name, values in pacto.overrides)
         key = (pacto.inline, overrides)
         found = self._inline.get(key)
@@ -61,13 +43,6 @@ class ContractLoader:
                 self._inline.popitem(last=False)
         return found
 
-    def _credentials(self, client: Client, pacto: Pacto) -> Credentials | None:
-        ref = parse_oci_ref(pacto.oci)
-        if ref is None:
-            raise BadReference(ref=pacto.oci)
-        secret = client.get(namespaced("/api/v1", pacto.namespace, "secrets", pacto.pull_secret))
-        return from_secret(secret, ref.registry)
-
-
-def _is_ref(pacto: Pacto) -> bool:
-    return parse_oci_ref(pacto.oci) is not None
+    def forget(self, key: tuple[str, str]) -> None:
+        """A Pacto that is gone."""
+        self._downloads.forget(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -12,7 +13,7 @@ from typing import Any, Final
 from kubectl_pacto.collect.live import Live
 from kubectl_pacto.collect.live_kinds import LIVE_KINDS, LiveKind
 from kubectl_pacto.collect.live_nodes import NodeObjects
-from kubectl_pacto.collect.probing import PortProber
+from kubectl_pacto.collect.probing import PortProber, Wanted
 from kubectl_pacto.controller.connection import Connection
 from kubectl_pacto.controller.heartbeats import Heartbeats
 from kubectl_pacto.controller.loader import ContractLoader
@@ -21,10 +22,12 @@ from kubectl_pacto.controller.node_agent import NodeAgents
 from kubectl_pacto.controller.options import Settings
 from kubectl_pacto.controller.queue import WorkQueue
 from kubectl_pacto.controller.reconcile import Parts, Reconciler
-from kubectl_pacto.controller.revisions import Revisions
+from kubectl_pacto.controller.registry_side import RegistrySide, Work
+from kubectl_pacto.controller.revisions import decode_revision
 from kubectl_pacto.controller.triggers import Triggers
 from kubectl_pacto.kube.errors import ApiConflict, ApiError
-from kubectl_pacto.kube.paths import leases
+from kubectl_pacto.kube.paths import PACTO_API, leases, namespaced
+from kubectl_pacto.kube.polled import PolledObject
 from kubectl_pacto.kube.reflector import Key, Reflector
 from kubectl_pacto.model.bounds import STALENESS_INTERVALS, WATCH_SILENCE_SECONDS
 from kubectl_pacto.model.decode_net import decode_lease
@@ -37,7 +40,9 @@ TAKE_SECONDS: Final = 1.0
 STUCK_SECONDS: Final = 600.0
 AGENTS_SECONDS: Final = 30.0
 CONFLICT_PAUSE: Final = 0.2
+CLOSE_SECONDS: Final = 10.0
 HEARTBEATS: Final = "Lease"
+REVISIONS: Final = "pactorevisions"
 
 
 class Operator:
@@ -65,29 +70,46 @@ class Operator:
             probing=settings.probing,
         )
         self.live.prepare = directory
-        self.reflectors = self._make_reflectors()
-        parts = Parts(
-            live=self.live,
-            nodes=self.nodes,
-            loader=ContractLoader(settings.insecure_registries),
-            metrics=self.metrics,
-            options=settings.checks,
-            watch_alive=self._watch_alive,
-            prober=PortProber() if settings.probing else None,
-            revise=Revisions().ensure,
+        self._registries = RegistrySide(
+            settings.insecure_registries,
+            self.live.pactos,
+            self.queue.add,
+            mirror_seconds=settings.mirror_interval,
+            look_seconds=settings.secret_interval,
         )
-        self._reconciler = Reconciler(parts)
+        self.reflectors = self._make_reflectors()
+        self._reconciler = Reconciler(self._make_parts())
         self.metrics.live("pacto_queue_depth", lambda: [((), float(self.queue.depth()))])
         self.metrics.live("pacto_watch_age_seconds", self._ages)
 
+    def _make_parts(self) -> Parts:
+        told = self.settings
+        wanted = Wanted(probing=told.probing, metrics=told.checks.observe_metrics)
+        return Parts(
+            live=self.live,
+            nodes=self.nodes,
+            loader=ContractLoader(self._registries.downloads),
+            metrics=self.metrics,
+            options=told.checks,
+            watch_alive=self._watch_alive,
+            prober=PortProber(wanted) if wanted.anything else None,
+            revise=self._registries.revisions.ensure,
+        )
+
     def _make_reflectors(self) -> dict[str, Reflector[Any]]:
         found: dict[str, Reflector[Any]] = {}
+        watched = self.settings.watch_namespace
         for kind in LIVE_KINDS:
             if kind.when == "metrics" and not self.settings.checks.observe_metrics:
                 continue
-            path = kind.path(self.settings.watch_namespace)
-            table = self.live.tables[kind.kind]
-            found[kind.kind] = Reflector(path, kind.decode, table, optional=kind.optional)
+            path, table = kind.path(watched), self.live.tables[kind.kind]
+            if kind.cluster_wide and watched:
+                # with rights in one namespace alone, what is outside of all can only be asked for by name
+                found[kind.kind] = PolledObject(f"{path}/{watched}", kind.decode, table)
+            else:
+                found[kind.kind] = Reflector(path, kind.decode, table, optional=kind.optional)
+        path = namespaced(PACTO_API, watched, REVISIONS) if watched else f"{PACTO_API}/{REVISIONS}"
+        found["PactoRevision"] = Reflector(path, decode_revision, self._registries.revisions.table)
         kernel = self.settings.checks.kernel
         if kernel.enabled:
             found[HEARTBEATS] = Reflector(leases(kernel.namespace), _lease, self.heartbeats)
@@ -146,6 +168,15 @@ class Operator:
         self._start("node agents", self._care_for_agents)
         for number in range(self.settings.workers):
             self._start(f"worker {number}", self._work)
+        for name, work in self._registries.work().items():
+            self._start(name, partial(self._with_client, work))
+
+    def _with_client(self, work: Work) -> None:
+        client = self._connection.client(self._stop.wait)
+        try:
+            work(client, self._stop)
+        finally:
+            client.close()
 
     def _await_heartbeats(self) -> None:
         # without this a restart would read as Stale until the next interval of each Pacto
@@ -216,13 +247,18 @@ class Operator:
         return f"a check has been running for {running:.0f} s" if running > STUCK_SECONDS else ""
 
     def close(self) -> None:
-        """End all threads, and wait for those that write."""
+        """End all threads, and wait for those that write statuses."""
         self._stop.set()
         for reflector in self.reflectors.values():
             reflector.stop()
         self.queue.close()
+        self._registries.close()
+        asking = self._registries.work().keys()
+        deadline = time.monotonic() + CLOSE_SECONDS
         for thread in list(self._threads):
-            thread.join(10)
+            # a registry may take its time; nothing that is asked of one matters any more
+            if thread.name not in asking:
+                thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def _lease(raw: dict[str, Any]) -> Lease:

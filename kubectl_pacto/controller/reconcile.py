@@ -41,8 +41,11 @@ SETTLING_SECONDS: Final = 300.0
 class Loader(Protocol):
     """Where contracts come from."""
 
-    def load(self, client: Client, pacto: Pacto) -> Loaded:
-        """The contract of a Pacto, or why it cannot be had; never raises for what a registry answers."""
+    def load(self, pacto: Pacto) -> Loaded | None:
+        """The contract of a Pacto, or why it cannot be had; None while it is fetched for the first time."""
+
+    def forget(self, key: Key) -> None:
+        """A Pacto that is gone."""
 
 
 class Prober(Protocol):
@@ -78,9 +81,11 @@ class Reconciler:
         """Check one Pacto; seconds until its next check, None when it is gone. Raises ApiError."""
         known = self._parts.live.pactos.get(key)
         if known is None:
-            self._parts.metrics.forget(key)
+            self._forget(key)
             return None
-        loaded = self._parts.loader.load(client, known.pacto)
+        loaded = self._parts.loader.load(known.pacto)
+        if loaded is None:
+            return float(known.pacto.check_interval)  # what is on its way comes with a check of its own
         revision = self._parts.revise(client, known, loaded) if self._parts.revise else known.revision
         checked, at, unproven = self._check(client, known.pacto, loaded, due)
         status = dict(checked.status)
@@ -91,12 +96,16 @@ class Reconciler:
         if newest is None or newest.pacto.generation != known.pacto.generation:
             return 0.0 if newest is not None else None
         if not self._write(client, known, status, at):
-            self._parts.metrics.forget(key)
+            self._forget(key)
             return None
         self._parts.metrics.pacto(key, status)
         # just started: a heartbeat that is about to be seen to move makes the next pass another one
         hurry = unproven and at - self._since < SETTLING_SECONDS
         return min(_next(known.pacto, checked, at), PUBLISH_INTERVAL_SECONDS if hurry else math.inf)
+
+    def _forget(self, key: Key) -> None:
+        self._parts.metrics.forget(key)
+        self._parts.loader.forget(key)
 
     def _check(self, client: Client, pacto: Pacto, loaded: Loaded, due: float) -> tuple[Checked, float, bool]:
         """The outcome, its clock, and whether a heartbeat it rests on was not seen to move yet."""

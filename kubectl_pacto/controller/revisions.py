@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A PactoRevision for each contract that a Pacto has had: what it was, and when it was first seen.
 
-A failure is logged and changes no verdict; the next pass tries again.
+One that somebody deleted is made again. A failure is logged and changes no verdict; the next pass tries
+again. A Pacto's revisions go with it; of those that nothing means any more the newest stay.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_pacto.collect.contracts import CONTRACT_FILE
+from kubectl_pacto.collect.live import Table
 from kubectl_pacto.collect.live_kinds import Known
 from kubectl_pacto.conformance.source import Loaded
 from kubectl_pacto.controller.events import News, post
 from kubectl_pacto.kube.client import Client
-from kubectl_pacto.kube.errors import ApiConflict, ApiError
+from kubectl_pacto.kube.errors import ApiConflict, ApiError, ApiNotFound
 from kubectl_pacto.kube.paths import PACTO_API, namespaced
 from kubectl_pacto.model.contract import Contract
+from kubectl_pacto.model.fields import Fields
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.pacto import Pacto
 
@@ -28,14 +32,61 @@ LOG: Final = logging.getLogger(__name__)
 API: Final = "pacto.trianalab.io/v1alpha1"
 LABEL_PREFIX: Final = "pacto.trianalab.io"
 NAME_LENGTH: Final = 253
+# of revisions that are neither current nor a tag's
+SUPERSEDED: Final = 100
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class Revisions:
-    """Makes revisions; `clock` is the wall clock."""
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A PactoRevision as far as it matters here; `owner` is the uid of its Pacto."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    namespace: str
+    name: str
+    uid: str
+    pacto: str
+    owner: str
+    oci: str
+    digest: str
+    created: str
+    is_resolved: bool
+
+
+def decode_revision(raw: dict[str, Any]) -> Revision:
+    """A PactoRevision. Raises MalformedObject."""
+    top = Fields(raw)
+    metadata, spec = top.child("metadata"), top.child("spec")
+    source = spec.child("source")
+    owners = [item.text("uid") for item in metadata.children("ownerReferences") if item.flag("controller")]
+    return Revision(
+        metadata.text("namespace"),
+        metadata.text("name"),
+        metadata.text("uid"),
+        spec.text("pactoRef"),
+        owners[0] if owners else "",
+        source.text("oci"),
+        source.text("digest"),
+        metadata.text("creationTimestamp"),
+        top.child("status").flag("resolved"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Had:
+    """A contract that a Pacto has or had: its text before any override, and where it came from."""
+
+    contract: Contract
+    text: bytes
+    oci: str = ""
+    digest: str = ""
+
+
+class Revisions:
+    """Makes revisions; `table` holds all there are, `clock` is the wall clock."""
+
+    def __init__(self, table: Table[Revision] | None = None, clock: Callable[[], float] = time.time) -> None:
+        self.table: Table[Revision] = Table() if table is None else table
         self._clock = clock
 
     def ensure(self, client: Client, known: Known, loaded: Loaded) -> str:
@@ -44,27 +95,50 @@ class Revisions:
         text = _text(known.pacto, loaded)
         if contract is None or loaded.validated.errors or text is None:
             return known.revision
-        digest = hashlib.sha256(text).hexdigest()
-        name = revision_name(known.pacto.name, contract.version, digest)
-        if name == known.revision:
-            return name
         try:
-            self._make(client, known, contract, name, digest)
+            return self.record(client, known, Had(contract, text, loaded.resolved_ref, loaded.digest))
         except ApiError as error:
-            LOG.warning("revision %s/%s: %s", known.pacto.namespace, name, error)
+            LOG.warning("revision of %s/%s: %s", known.pacto.namespace, known.pacto.name, error)
             return known.revision
-        return name
 
-    def _make(self, client: Client, known: Known, contract: Contract, name: str, digest: str) -> None:
-        path, now = namespaced(PACTO_API, known.pacto.namespace, "pactorevisions"), self._clock()
-        try:
-            client.post(path, revision(known, contract, name))
-        except ApiConflict:
-            return  # a contract that the Pacto went back to
+    def record(self, client: Client, known: Known, had: Had) -> str:
+        """The name of the revision of a contract, made if there is none. Raises ApiError."""
+        namespace, digest = known.pacto.namespace, hashlib.sha256(had.text).hexdigest()
+        name = revision_name(known.pacto.name, had.contract.version, digest)
+        found = self.table.get((namespace, name))
+        if found is not None and had.digest and found.digest not in ("", had.digest):
+            # the same contract in another artifact: its other files differ
+            name = revision_name(known.pacto.name, had.contract.version, digest, had.digest)
+            found = self.table.get((namespace, name))
+        if found is not None and found.is_resolved:
+            return name
+        path, now = namespaced(PACTO_API, namespace, "pactorevisions"), self._clock()
+        if found is None:
+            try:
+                client.post(path, revision(known, had, name))
+            except ApiConflict:
+                return name  # the watch is about to tell of it
         status = {"resolved": True, "contractHash": digest, "createdAt": format_instant(now)}
         client.patch(f"{path}/{name}/status", {"status": status})
-        text = f"contract {contract.service} {contract.version}: revision {name}"
+        text = f"contract {had.contract.service} {had.contract.version}: revision {name}"
         post(client, known, News("RevisionCreated", text, is_warning=False), now)
+        return name
+
+    def prune(self, client: Client, known: Known, owned: Collection[Revision], meant: Collection[str]) -> int:
+        """Delete the oldest of a Pacto's revisions that nothing means; how many. Raises ApiError.
+
+        `meant` are the names of those that a tag means now.
+        """
+        spare = [item for item in owned if item.name != known.revision and item.name not in meant]
+        oldest = sorted(spare, key=lambda item: (item.created, item.name))
+        oldest = oldest[: max(0, len(oldest) - SUPERSEDED)]
+        for item in oldest:
+            path = namespaced(PACTO_API, item.namespace, "pactorevisions", item.name)
+            try:
+                client.delete(path, {"preconditions": {"uid": item.uid}})
+            except (ApiNotFound, ApiConflict):
+                continue
+        return len(oldest)
 
 
 def _text(pacto: Pacto, loaded: Loaded) -> bytes | None:
@@ -72,18 +146,18 @@ def _text(pacto: Pacto, loaded: Loaded) -> bytes | None:
     return pacto.inline.encode() if pacto.inline else (loaded.files or {}).get(CONTRACT_FILE)
 
 
-def revision_name(pacto: str, version: str, digest: str) -> str:
-    """`<pacto>-<version>-<hash>`, as a name may be."""
+def revision_name(pacto: str, version: str, digest: str, artifact: str = "") -> str:
+    """`<pacto>-<version>-<hash>`, as a name may be; with the digest of an artifact as its end."""
     plain = _NOT_IN_NAMES.sub("-", (version or "unknown").lower()).strip("-") or "unknown"
-    end = f"-{digest[:7]}"
+    end = f"-{digest[:7]}" + (f"-{artifact.partition(':')[2][:7]}" if artifact else "")
     return f"{pacto}-{plain}"[: NAME_LENGTH - len(end)].rstrip("-.") + end
 
 
-def revision(known: Known, contract: Contract, name: str) -> dict[str, Any]:
+def revision(known: Known, had: Had, name: str) -> dict[str, Any]:
     """The object, owned by its Pacto."""
     pacto = known.pacto
-    version = _NOT_IN_LABELS.sub("-", contract.version)[:63].strip("-._")
-    source: dict[str, Any] = {"inline": True} if pacto.inline else {"oci": pacto.oci}
+    version = _NOT_IN_LABELS.sub("-", had.contract.version)[:63].strip("-._")
+    source: dict[str, Any] = {"oci": had.oci, "digest": had.digest} if had.oci else {"inline": True}
     return {
         "apiVersion": API,
         "kind": "PactoRevision",
@@ -104,8 +178,8 @@ def revision(known: Known, contract: Contract, name: str) -> dict[str, Any]:
         },
         "spec": {
             "pactoRef": pacto.name,
-            "version": contract.version or "unknown",
-            "serviceName": contract.service,
-            "source": source,
+            "version": had.contract.version or "unknown",
+            "serviceName": had.contract.service,
+            "source": {key: value for key, value in source.items() if value},
         },
     }

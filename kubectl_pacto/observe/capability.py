@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.contract import Capability
 from kubectl_pacto.model.evidence import Collector
 from kubectl_pacto.model.kube import Container, Monitor, Service, ServicePort, Unreadable, Workload
@@ -116,7 +117,7 @@ def read_metrics(snapshot: Snapshot, item: Capability) -> CapabilityReading:
     if isinstance(bound, CapabilityReading):
         return bound
     service, port = bound
-    found = find_metrics(snapshot, service, port, item.binding.path if item.binding else "")
+    found = find_metrics(snapshot.cluster, service, port, item.binding.path if item.binding else "")
     if found is None:
         return _say(Answer.UNSUPPORTED, "nothing says where its metrics are")
     method, number, path = found
@@ -152,14 +153,14 @@ def _is_sample(line: str) -> bool:
 
 
 def find_metrics(
-    snapshot: Snapshot, service: Service, port: ServicePort, declared: str
+    cluster: Cluster, service: Service, port: ServicePort, declared: str
 ) -> tuple[str, int, str] | None:
     """How metrics were found (method), and their port and path; the first that is known wins."""
     for kind, method, labels in (
         ("ServiceMonitor", "servicemonitor", service.labels),
         ("PodMonitor", "podmonitor", service.selector.labels),
     ):
-        for monitor in snapshot.cluster.monitors_in(service.namespace):
+        for monitor in cluster.monitors_in(service.namespace):
             if monitor.kind == kind and monitor.port and _selects(monitor, labels):
                 return method, monitor.port, monitor.path
     notes = service.annotations

@@ -92,6 +92,16 @@ def serving(answer: Callable[[str, str], Answer]) -> Iterator[Server]:
             self.end_headers()
             self.wfile.write(found.body)
 
+        def do_HEAD(self) -> None:
+            found = answer(self.path, self.headers.get("Authorization", ""))
+            seen.append((f"HEAD {self.path}", self.headers.get("Authorization", "")))
+            self.send_response(found.status)
+            for name, value in found.headers.items():
+                self.send_header(name, value)
+            if found.status == 200:
+                self.send_header("Docker-Content-Digest", digest(found.body))
+            self.end_headers()
+
         def log_message(self, *_: object) -> None:
             """Silent."""
 

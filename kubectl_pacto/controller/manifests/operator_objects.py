@@ -98,7 +98,8 @@ def _rights(values: Object, name: str, namespace: str, subject: Object) -> list[
     watched = rules(operator_rights.WATCHED, values)
     found: list[Object] = []
     if where := str(values["controller"]["watchNamespace"]):
-        found += _bound(f"{name}-manager", "", everywhere, subject)
+        if everywhere:
+            found += _bound(f"{name}-manager", "", everywhere, subject)
         found += _bound(f"{name}-manager", where, watched, subject)
     else:
         found += _bound(f"{name}-manager", "", [*watched, *everywhere], subject)

@@ -19,12 +19,13 @@ Rule = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A rule, and the dotted path of the value that it depends on; empty: always."""
+    """A rule, and the dotted paths of the values that it depends on, or that make it needless."""
 
     group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     when: str = ""
+    unless: str = ""
 
     @property
     def rule(self) -> Rule:
@@ -35,7 +36,8 @@ class Right:
 # where Pactos are: in the watched namespace, or in all
 WATCHED: Final = (
     Right(GROUP, ("pactos",), FOLLOW),
-    Right(GROUP, ("pactorevisions",), ("create",)),
+    # deleted are only those of a Pacto's contracts that are long superseded
+    Right(GROUP, ("pactorevisions",), (*FOLLOW, "create", "delete")),
     Right(GROUP, ("pactos/status", "pactorevisions/status"), ("patch",)),
     # owner references that block deletion ask for it where the server checks them
     Right(GROUP, ("pactos/finalizers",), ("update",)),
@@ -54,11 +56,12 @@ WATCHED: Final = (
         FOLLOW,
         when="controller.enableMetricsObservation",
     ),
+    # a namespace's label puts its pods into a mesh; a Role can grant to ask for its own
+    Right("", ("namespaces",), ("get",), when="controller.watchNamespace"),
 )
-# of kinds that have no namespace: a Role cannot grant them
+# of kinds that have no namespace
 EVERYWHERE: Final = (
-    # a namespace's label puts its pods into a mesh
-    Right("", ("namespaces",), FOLLOW),
+    Right("", ("namespaces",), FOLLOW, unless="controller.watchNamespace"),
     Right("", ("nodes",), ("list",), when="nodeAgent.enabled"),
 )
 # in the operator's namespace: hold the Lease of the leader
@@ -77,4 +80,8 @@ MANAGED: Final = (
 
 def rules(rights: tuple[Right, ...], values: Mapping[str, Any]) -> list[Rule]:
     """The rules that these values ask for."""
-    return [one.rule for one in rights if not one.when or value_at(values, one.when)]
+    return [
+        one.rule
+        for one in rights
+        if (not one.when or value_at(values, one.when)) and not (one.unless and value_at(values, one.unless))
+    ]

@@ -44,8 +44,11 @@ def merged(old: Any, patch: Any) -> Any:
 class Loader:
     """Inline contracts alone."""
 
-    def load(self, client: object, pacto: Pacto) -> Loaded:  # noqa: ARG002 - a loader's shape
+    def load(self, pacto: Pacto) -> Loaded | None:
         return load_offline(pacto)
+
+    def forget(self, key: tuple[str, str]) -> None:
+        """Nothing is kept."""
 
 
 class World:

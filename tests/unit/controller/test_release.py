@@ -177,14 +177,23 @@ def test_in_one_watched_namespace_rights_end_there_but_for_kinds_without_a_names
     objects = release_objects(values, namespace=NAMESPACE)
     (everywhere,) = [one for one in objects if one["kind"] == "ClusterRole"]
     granted = {resource: rule["verbs"] for rule in everywhere["rules"] for resource in rule["resources"]}
-    assert granted == {"namespaces": ["list", "watch"], "nodes": ["list"]}
+    assert granted == {"nodes": ["list"]}
     (watched,) = [
         one for one in objects if one["metadata"].get("namespace") == "shop" and one["kind"] == "Role"
     ]
     (all_of_them,) = [
         one for one in release_objects(AGENT, namespace=NAMESPACE) if one["kind"] == "ClusterRole"
     ]
-    assert [*watched["rules"], *everywhere["rules"]] == all_of_them["rules"]
+    (*same, namespaces) = watched["rules"]
+    assert namespaces == {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}
+    (*all_but_two, follow, nodes) = all_of_them["rules"]
+    assert (same, [nodes]) == (all_but_two, everywhere["rules"])
+    assert follow == {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]}
+
+
+def test_a_watched_namespace_without_agents_needs_no_right_outside_of_it() -> None:
+    objects = release_objects({"controller": {"watchNamespace": "shop"}}, namespace=NAMESPACE)
+    assert not [one for one in objects if one["kind"].startswith("ClusterRole")]
 
 
 def test_every_option_of_the_operator_has_a_value() -> None:

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Everything that asks registries: downloads, the mirror and the look at pull secrets, each in threads
+of its own, so that no check waits for any of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from kubectl_pacto.collect.live import Table
+from kubectl_pacto.collect.live_kinds import Known
+from kubectl_pacto.controller.downloads import Downloads
+from kubectl_pacto.controller.loader import contracts
+from kubectl_pacto.controller.mirror import MIRROR_SECONDS, Mirror
+from kubectl_pacto.controller.pull_secrets import LOOK_SECONDS, PullSecrets
+from kubectl_pacto.controller.revisions import Revision, Revisions
+from kubectl_pacto.kube.client import Client
+from kubectl_pacto.kube.reflector import Key
+
+LOG: Final = logging.getLogger(__name__)
+DOWNLOADERS: Final = 8
+Work = Callable[[Client, threading.Event], None]
+
+
+class RegistrySide:
+    """`check` has a Pacto checked. Its threads run on the leader alone."""
+
+    def __init__(
+        self,
+        insecure: tuple[str, ...],
+        pactos: Table[Known],
+        check: Callable[[Key], None],
+        *,
+        mirror_seconds: float = MIRROR_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._pactos, self._check = pactos, check
+        self.revisions = Revisions(Table(self._revision_changed))
+        self._seconds = mirror_seconds, look_seconds
+        self.downloads = Downloads(contracts(insecure), check)
+        self.mirror = Mirror(pactos, self.revisions, contracts(insecure), moved=self._changed)
+        self.secrets = PullSecrets(pactos, self._changed)
+
+    def _changed(self, key: Key) -> None:
+        self.downloads.expire(key)
+        self._check(key)
+
+    def _revision_changed(self, key: Key, before: Revision | None, after: Revision | None) -> None:
+        # one that somebody deleted is made again
+        if before is None or after is not None:
+            return
+        owner = key[0], before.pacto
+        known = self._pactos.get(owner)
+        if known is None or known.uid != before.owner:
+            return
+        self.mirror.revision_lost(owner)
+        if known.revision == before.name:
+            self._check(owner)
+
+    def close(self) -> None:
+        """Let no thread wait any longer; call it once they are told to stop."""
+        self.downloads.close()
+
+    def work(self) -> dict[str, Work]:
+        """What to run, by the name of its thread."""
+        found: dict[str, Work] = {f"registry {number}": self.downloads.work for number in range(DOWNLOADERS)}
+        found["mirror"] = partial(_again_and_again, self.mirror.round, self._seconds[0])
+        found["pull secrets"] = partial(_again_and_again, self.secrets.round, self._seconds[1])
+        return found
+
+
+def _again_and_again(work: Work, seconds: float, client: Client, stop: threading.Event) -> None:
+    while not stop.is_set():
+        try:
+            work(client, stop)
+        except Exception:
+            # what nothing here foresaw costs one round
+            LOG.exception("a round failed")
+        stop.wait(seconds)
