@@ -53,6 +53,12 @@ test-cluster: bootstrap ## a real cluster on this machine (root, go; PACTO_CLUST
 test-kernels: bootstrap ## Debian's 5.10, 6.1 and 6.12 in an emulator (root)
 	$(TOX) -e kernels $(ARGS)
 
+.PHONY: test-kernels-full
+test-kernels-full: bootstrap ## the whole kernel tier on each of them, into docs/kernels.md (root; an hour)
+	$(TOX) -e kernels --notest
+	$(SUDO) .tox/kernels/bin/python -m tests.cluster deps images kernels
+	$(SUDO) .tox/kernels/bin/python -m tests.kernels tier --write $(ARGS)
+
 # local where no docker engine answers
 CLUSTER ?=
 ON_CLUSTER := $(SUDO) env $(if $(CLUSTER),CLUSTER=$(CLUSTER))
@@ -84,6 +90,10 @@ test-ebpf: test-kernel ## the specification's name: the real program, loaded and
 .PHONY: test-packaging
 test-packaging: bootstrap ## sdist, wheels and installs
 	$(TOX) -e packaging $(ARGS)
+
+.PHONY: test-browser
+test-browser: bootstrap ## the HTML report in Chromium (root, for its package)
+	$(TOX) -e browser $(ARGS)
 
 .PHONY: krew
 krew: bootstrap ## the krew archive of this platform and its manifest, into dist/krew

@@ -112,7 +112,7 @@ def evaluate(  # noqa: PLR0913 -- one for each option
         cluster,
         at=time.time() if at is None else at,
         options=_options(cluster, **how),
-        loader=_puller() if pull else load_offline,
+        loader=puller() if pull else load_offline,
     )
     write(render(results, form, with_evidence=with_evidence))
     gate = FailOn(fail_on)
@@ -132,7 +132,7 @@ def _options(  # noqa: PLR0913 -- one for each option
     match_interfaces_by_name: bool,
 ) -> Options:
     kernel = KernelOptions(
-        enabled=kernel_evidence == "on" or (kernel_evidence == "auto" and _has_agents(cluster)),
+        enabled=kernel_evidence == "on" or (kernel_evidence == "auto" and has_agents(cluster)),
         staleness=staleness,
         recency=recency,
         namespace=agent_namespace,
@@ -140,12 +140,13 @@ def _options(  # noqa: PLR0913 -- one for each option
     return Options(window, match_interfaces_by_name, observe_metrics, kernel)
 
 
-def _has_agents(cluster: Cluster) -> bool:
+def has_agents(cluster: Cluster) -> bool:
     """Whether nodes report, or the input says that nobody could look."""
     return bool(cluster.nodes) or cluster.failure("NodeRuntimeObservation") is not None
 
 
-def _puller() -> Callable[[Pacto], Loaded]:
+def puller() -> Callable[[Pacto], Loaded]:
+    """A loader that also asks registries."""
     from kubectl_pacto.conformance.fetch import INSECURE_VARIABLE, contract_loader, load
 
     contracts = contract_loader(os.environ.get(INSECURE_VARIABLE, ""))

@@ -70,6 +70,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
         "coverage",
         "How much of each node and pod the kernel's view covers.",
     ),
+    "report": (
+        "kubectl_pacto.cli.report_cmd",
+        "report",
+        "Verdicts, findings, coverage and calls on one HTML page.",
+    ),
     "suggest": (
         "kubectl_pacto.cli.suggest_cmd",
         "suggest",

@@ -63,10 +63,12 @@ _KINDS: Final[dict[tuple[str, str], tuple[str, Callable[[Fields], Any]]]] = {
 class Objects:
     """Objects as they are added, by the field of Cluster they belong to.
 
-    An object that comes twice counts once: the later one stands.
+    An object that comes twice counts once: the later one stands. Objects of the kinds in `keep` are also
+    kept as they came, in `kept`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Iterable[str] = ()) -> None:
+        self.kept: dict[str, dict[tuple[str, str], dict[str, Any]]] = {kind: {} for kind in keep}
         self.found: dict[str, dict[tuple[str, ...], Any]] = {}
         self.skipped: Counter[str] = Counter()
         self.failures: dict[tuple[str, str, str], str] = {}
@@ -75,12 +77,15 @@ class Objects:
         """Decode one object, or each of a List. Raises InputError."""
         for item, where in _flatten(raw, place or "document", 0, file):
             try:
+                self._keep(Fields(item), item)
                 self._add_one(Fields(item))
             except MalformedObject as error:
                 raise InputError(file=file, where=f"{where}: {error.where}", problem=error.problem) from None
 
     def _add_one(self, top: Fields) -> None:
         kind, group = top.text("kind"), _group(top.text("apiVersion"))
+        if (group, kind) == ("", "Node") and kind in self.kept:
+            return  # no check reads it, and whoever keeps it does
         entry = _KINDS.get((group, kind))
         if (group, kind) == (GROUP, UNREAD):
             self._add_unread(top)
@@ -92,6 +97,11 @@ class Objects:
         item = decode(top)
         key = (kind, getattr(item, "namespace", ""), item.name)
         self.found.setdefault(field, {})[key] = item
+
+    def _keep(self, top: Fields, raw: dict[str, Any]) -> None:
+        if (kept := self.kept.get(top.text("kind"))) is not None:
+            metadata = top.child("metadata")
+            kept[metadata.text("namespace"), metadata.required_text("name")] = raw
 
     def _add_unread(self, top: Fields) -> None:
         """Note what whoever wrote the input did not read: it is then not known, rather than not there."""
@@ -146,12 +156,12 @@ def _name(raw: dict[str, Any], kind: str) -> str:
     return f"{kind} {namespace}/{metadata['name']}" if namespace else f"{kind} {metadata['name']}"
 
 
-def read_objects(paths: Iterable[str]) -> Objects:
+def read_objects(paths: Iterable[str], keep: Iterable[str] = ()) -> Objects:
     """The objects in files, in every YAML and JSON file under directories, and in stdin for `-`.
 
     Raises InputError, or UnreadableInput for a path that cannot be read.
     """
-    objects = Objects()
+    objects = Objects(keep)
     for file in _expand(paths):
         for number, document in enumerate(read_documents(file), start=1):
             if document is not None:

@@ -160,6 +160,7 @@ def _place(contact: Contact) -> str:
 
 
 def describe_contact(contact: Contact) -> str:
+    """What a contact says, in one clause."""
     names = sorted({item.pod.name for item in contact.sources})
     who = f"pod {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
     success, failure = contact.last_success, contact.last_failure

@@ -38,7 +38,11 @@ KERNELS: Final = {
     "/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
     "/bin/busybox": "busybox-static",  # the initramfs
 }
-GROUPS: Final = {"cluster": CLUSTER, "images": IMAGES, "kernels": KERNELS}
+BROWSER: Final = {
+    "chromium": "chromium",
+    "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
+}
+GROUPS: Final = {"cluster": CLUSTER, "images": IMAGES, "kernels": KERNELS, "browser": BROWSER}
 SEARCH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-TIERS: Final = ("unit", "native", "kernel", "kernels", "cluster", "packaging")
+TIERS: Final = ("unit", "native", "kernel", "kernels", "cluster", "packaging", "chart", "browser")
 
 
 def promised() -> frozenset[str]:

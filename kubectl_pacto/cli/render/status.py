@@ -40,7 +40,7 @@ def verdict_of(pacto: Raw) -> str:
 
 def status_document(fleet: Fleet) -> dict[str, Any]:
     """The stable JSON."""
-    pactos = [_pacto(raw, fleet.at) for raw in fleet.pactos]
+    pactos = [pacto_item(raw, fleet.at) for raw in fleet.pactos]
     verdicts = [item["contractStatus"] for item in pactos]
     return document(
         "Status",
@@ -50,7 +50,7 @@ def status_document(fleet: Fleet) -> dict[str, Any]:
         nodeAgent=_component(fleet.agents),
         nodes=count_states(fleet.nodes),
         verdicts={name: verdicts.count(name) for name in ORDER if name in verdicts},
-        pactos=sorted(pactos, key=_rank),
+        pactos=sorted(pactos, key=rank),
         warnings=list(_warnings(fleet)),
     )
 
@@ -68,12 +68,14 @@ def _component(component: Component | None) -> dict[str, Any] | None:
     }
 
 
-def _rank(item: Raw) -> tuple[int, str, str]:
+def rank(item: Raw) -> tuple[int, str, str]:
+    """Sorts Pactos: the worst first, then by name."""
     word = item["contractStatus"]
     return (ORDER.index(word) if word in ORDER else 0, item["namespace"], item["name"])
 
 
-def _pacto(raw: Raw, at: float) -> dict[str, Any]:
+def pacto_item(raw: Raw, at: float) -> dict[str, Any]:
+    """A Pacto as JSON has it."""
     status, spec = raw.get("status") or {}, raw.get("spec") or {}
     summary, coverage = status.get("summary") or {}, status.get("evaluationCoverage") or {}
     checked = status.get("lastReconciledAt")

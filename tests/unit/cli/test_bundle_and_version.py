@@ -107,13 +107,13 @@ def test_a_bundle_names_what_it_could_not_read_each_by_its_kind(plugin: Plugin) 
 def test_evaluate_takes_unread_nodes_for_a_view_that_is_not_there(
     plugin: Plugin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from kubectl_pacto.cli.evaluate_cmd import _has_agents
+    from kubectl_pacto.cli.evaluate_cmd import has_agents
     from kubectl_pacto.collect.objects import read_objects
 
     file = tmp_path / "bundle.yaml"
     plugin.api.forbidden = {"noderuntimeobservations"}
     assert plugin("bundle", "-f", str(file)).status == 0
-    assert _has_agents(read_objects([str(file)]).cluster())
+    assert has_agents(read_objects([str(file)]).cluster())
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
