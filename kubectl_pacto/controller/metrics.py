@@ -96,7 +96,7 @@ class Metrics:
             if series.get(name) or kind == "histogram":
                 lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
                 lines += histogram if kind == "histogram" else []
-                lines += [f"{name}{_labels(labels)} {value:g}" for labels, value in series.get(name, ())]
+                lines += [f"{name}{_labels(who)} {_number(value)}" for who, value in series.get(name, ())]
         return "\n".join([*lines, ""])
 
     def _histogram(self) -> list[str]:
@@ -104,7 +104,7 @@ class Metrics:
         for bound, count in zip((*(f"{one:g}" for one in BUCKETS), "+Inf"), self._buckets, strict=True):
             total += count
             lines.append(f'{name}_bucket{{le="{bound}"}} {total}')
-        return [*lines, f"{name}_sum {self._seconds:g}", f"{name}_count {total}"]
+        return [*lines, f"{name}_sum {_number(self._seconds)}", f"{name}_count {total}"]
 
 
 def _readiness(who: Labels, status: Mapping[str, Any]) -> list[tuple[str, Labels, float]]:
@@ -133,6 +133,11 @@ def _labels(labels: Labels) -> str:
     if not labels:
         return ""
     return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in labels) + "}"
+
+
+def _number(value: float) -> str:
+    """Every digit: a counter that is rounded seems to stand still."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _escape(value: str) -> str:

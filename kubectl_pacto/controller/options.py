@@ -13,6 +13,7 @@ from kubectl_pacto import __version__
 from kubectl_pacto.controller.manifests.agent_values import MAPPERS, SECCOMP_PROFILES, NodeAgentValues
 from kubectl_pacto.controller.mirror import MIRROR_SECONDS
 from kubectl_pacto.controller.pull_secrets import LOOK_SECONDS
+from kubectl_pacto.controller.serving import CertificateFiles
 from kubectl_pacto.model.duration import parse_duration
 from kubectl_pacto.model.node import AGENT_NAMESPACE
 from kubectl_pacto.model.snapshot import HOST_KERNEL_RUNTIMES, KernelOptions, Options
@@ -34,6 +35,7 @@ class Settings:
     watch_namespace: str = ""
     leader_elect: bool = False
     metrics_address: str = ""
+    metrics_certificate: CertificateFiles | None = None
     health_address: str = ""
     probing: bool = False
     workers: int = WORKERS
@@ -77,6 +79,11 @@ def _add_process(made: argparse.ArgumentParser) -> None:
     add("--watch-namespace", default="", help="check the Pactos of one namespace only")
     add("--leader-elect", action=argparse.BooleanOptionalAction, default=False, help="one of several leads")
     add("--metrics-bind-address", default=":8080", metavar="ADDRESS", help="0: no metrics")
+    secure = "TLS, and only for who may get /metrics; needs system:auth-delegator"
+    add("--metrics-secure", action=argparse.BooleanOptionalAction, default=False, help=secure)
+    add("--metrics-cert-path", default="", metavar="FOLDER", help="of the certificate, which may be renewed")
+    add("--metrics-cert-name", default="tls.crt", metavar="FILE", help="default: tls.crt")
+    add("--metrics-cert-key", default="tls.key", metavar="FILE", help="default: tls.key")
     add("--health-probe-bind-address", default=":8081", metavar="ADDRESS", help="0: no probes")
     add("--workers", type=int, default=WORKERS, help="checks at a time")
 
@@ -119,6 +126,9 @@ def settings(arguments: Sequence[str], environment: Mapping[str, str] = os.envir
         made.exit(1, "pacto operator: POD_NAMESPACE is not set: the operator must know its own namespace\n")
     if given.workers < 1:
         made.error("--workers must be 1 or more")
+    if given.metrics_secure != bool(given.metrics_cert_path):
+        made.error("--metrics-secure and --metrics-cert-path go together: a folder with tls.crt and tls.key")
+    certificate = CertificateFiles(given.metrics_cert_path, given.metrics_cert_name, given.metrics_cert_key)
     agent = _agent(made, given) if given.enable_node_agent else None
     return Settings(
         namespace=namespace,
@@ -130,6 +140,7 @@ def settings(arguments: Sequence[str], environment: Mapping[str, str] = os.envir
         watch_namespace=given.watch_namespace,
         leader_elect=given.leader_elect,
         metrics_address=_address(given.metrics_bind_address),
+        metrics_certificate=certificate if given.metrics_secure else None,
         health_address=_address(given.health_probe_bind_address),
         probing=given.enable_probing,
         workers=given.workers,

@@ -10,11 +10,12 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from kubectl_pacto.controller.connection import connect
+from kubectl_pacto.controller.connection import Connection, connect
 from kubectl_pacto.controller.election import Election
 from kubectl_pacto.controller.health import Server
 from kubectl_pacto.controller.operator import Operator
 from kubectl_pacto.controller.options import Settings, settings
+from kubectl_pacto.controller.serving import Certificates, Guard
 
 LOST_THE_LEAD = 1
 
@@ -45,7 +46,7 @@ def run(told: Settings, stop: threading.Event) -> int:
         undo.callback(operator.close)
         leads = election if election is not None else _Alone()
         operator.metrics.live("pacto_leader", lambda: [((), float(leads.leads))])
-        _serve(undo, told, operator)
+        _serve(undo, told, operator, connection)
         operator.watch()
         if election is None:
             operator.lead()
@@ -60,7 +61,7 @@ class _Alone:
     leads = True
 
 
-def _serve(undo: ExitStack, told: Settings, operator: Operator) -> None:
+def _serve(undo: ExitStack, told: Settings, operator: Operator, connection: Connection) -> None:
     def answer(problem: str) -> tuple[int, str]:
         return (503, f"{problem}\n") if problem else (200, "ok\n")
 
@@ -72,4 +73,9 @@ def _serve(undo: ExitStack, told: Settings, operator: Operator) -> None:
         undo.enter_context(Server(told.health_address, paths))
     if told.metrics_address:
         metrics = {"/metrics": lambda: (200, operator.metrics.text())}
-        undo.enter_context(Server(told.metrics_address, metrics))
+        if told.metrics_certificate is None:
+            undo.enter_context(Server(told.metrics_address, metrics))
+            return
+        context = Certificates(told.metrics_certificate).context
+        guard = Guard(connection.hasty_client).check
+        undo.enter_context(Server(told.metrics_address, metrics, context=context, guard=guard))

@@ -62,6 +62,14 @@ def test_check_durations_are_a_histogram() -> None:
     assert 'pacto_checks_total{result="ok"} 3' in text
 
 
+def test_a_large_counter_is_not_rounded() -> None:
+    metrics = Metrics()
+    metrics._checks["ok"] = 12_345_678
+    assert 'pacto_checks_total{result="ok"} 12345678' in metrics.text()
+    metrics.live("pacto_watch_age_seconds", lambda: [((("kind", "Pod"),), 1234567.25)])
+    assert 'pacto_watch_age_seconds{kind="Pod"} 1234567.25' in metrics.text()
+
+
 def test_each_metric_says_what_it_is_before_its_series() -> None:
     metrics = Metrics()
     metrics.live("pacto_queue_depth", lambda: [((), 3.0)])

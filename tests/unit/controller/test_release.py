@@ -202,6 +202,8 @@ def test_every_option_of_the_operator_has_a_value() -> None:
     reached |= {"--metrics-bind-address", "--enable-node-agent", "--node-agent-values"}
     # where to connect and what it is: never a matter of an installation; the port of probes is the pod's
     reached |= {"--kubeconfig", "--version", "--help", "--health-probe-bind-address"}
+    # TLS needs a certificate to be mounted and rights to be bound, which are the user's to make
+    reached |= {"--metrics-secure", "--metrics-cert-path", "--metrics-cert-name", "--metrics-cert-key"}
     options = {
         text
         for action in parser()._actions
