@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -298,3 +299,25 @@ def test_this_machine_has_this_process() -> None:
         assert row[1] == os.getpid()
         assert row[3] == Path("/proc/self/ns/net").stat().st_ino
         assert row[4] == Path("/proc/self/cgroup").read_bytes()
+
+
+@pytest.mark.parametrize("kind", [procfs.ProcessScan, reference.ProcessScan])
+def test_a_number_used_again_never_mixes_two_processes(tree: Tree, kind: type[Scan]) -> None:
+    folder = tree.add("12", text=None)
+    os.mkfifo(folder / "stat")  # a reader waits here, with the process's directory open
+
+    def end_and_begin_again() -> None:
+        with (folder / "stat").open("wb") as pipe:
+            folder.rename(tree.root / "ended")
+            tree.add("12", stat(started="9999"), b"0::/another\n", "net:[4026539999]")
+            pipe.write(stat())
+
+    other = threading.Thread(target=end_and_begin_again)
+    other.start()
+    said = passed(kind(str(tree.root)))
+    other.join()
+    assert (12, 1, 7777, 4026531840, CGROUP) in said.rows
+    assert {row[1:] for row in said.rows} <= {
+        (1, 7777, 4026531840, CGROUP),
+        (1, 9999, 4026539999, b"0::/another\n"),
+    }

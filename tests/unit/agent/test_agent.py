@@ -244,6 +244,19 @@ def test_closing_twice_closes_each_part_once(bench: Bench) -> None:
     assert bench.tracer.closed == 1
 
 
+def test_a_million_drops_are_one_line_in_an_interval(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.publish()
+    for number in range(1, 101):
+        bench.tracer.dropped = (number * 10_000, 0)
+        bench.agent._collect()
+    bench.publish()
+    bench.publish()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "1000000 events dropped" in line
+
+
 def test_one_line_is_said_when_what_is_wrong_changes(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -121,3 +121,12 @@ def test_the_agent_gets_its_node_namespace_and_pod_from_the_downward_api() -> No
         "POD_NAMESPACE": "metadata.namespace",
         "POD_UID": "metadata.uid",
     }
+
+
+def test_the_seccomp_profile_is_a_value() -> None:
+    chosen = container(replace(DEFAULTS, seccomp_profile="Unconfined"))["securityContext"]
+    assert chosen["seccompProfile"] == {"type": "Unconfined"}
+
+
+def test_no_probe_ends_an_agent_that_reads_its_first_baseline() -> None:
+    assert not {name for name in container() if name.endswith("Probe")}
