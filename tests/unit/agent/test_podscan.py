@@ -115,6 +115,13 @@ def test_a_walk_is_bounded_in_depth(tmp_path: Path) -> None:
     assert max(path.count("/") for _, path in walk(str(top))) == WALK_DEPTH
 
 
+def test_a_walk_is_bounded_in_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = make_cgroups(tmp_path, {"": [f"/kubepods/pod{number:03}/c" for number in range(30)]})
+    monkeypatch.setattr("pacto_agent.podscan.WALK_DIRECTORIES", 20)
+    assert len(list(walk(str(top)))) == 20
+    assert len(pod_uids(find_tree(str(top)))) == 19, "one of the twenty is the directory of them all"
+
+
 def test_a_hostile_name_leads_nowhere(tmp_path: Path) -> None:
     # a process may name itself as it likes; its own words never lead to a path
     processes = {
