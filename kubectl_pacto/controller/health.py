@@ -13,6 +13,8 @@ from typing import Any, Final
 
 LOG: Final = logging.getLogger(__name__)
 SILENCE_SECONDS: Final = 10
+# how long `close` may have to wait for a server
+POLL_SECONDS = 0.5
 PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
 # path -> (status, text)
 Answers = Mapping[str, Callable[[], tuple[int, str]]]
@@ -59,7 +61,7 @@ class Server:
         host, _, port = address.rpartition(":")
         self._http = _Http((host.strip("[]"), int(port)), _handler(answers, guard))
         self._http.context = context
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True, name=f"http {address}")
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(POLL_SECONDS,), daemon=True)
         self._thread.start()
 
     @property

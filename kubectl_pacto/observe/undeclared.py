@@ -31,20 +31,24 @@ def find_undeclared(
         return []  # an address could be one of the workload's own pods, which were not all read
     excluded = _excluded(snapshot, resolutions, callers)
     found: dict[str, Observation] = {}
-    for pacto, contact in sorted(_reached(snapshot, callers, excluded), key=_order):
-        published = pacto.published
+    for owners, contact in sorted(_reached(snapshot, callers, excluded), key=_order):
+        published = owners[0].published
         if published is not None and published.service not in found:
-            found[published.service] = _observe(snapshot, pacto, contact)
+            found[published.service] = _observe(snapshot, owners, contact)
     return [found[name] for name in sorted(found)]
 
 
-def _order(item: tuple[Pacto, Contact]) -> tuple[str, str, Address]:
-    pacto, contact = item
-    return pacto.namespace, pacto.name, contact.address.address
+def _order(item: tuple[Sequence[Pacto], Contact]) -> tuple[str, str, Address]:
+    owners, contact = item
+    return owners[0].namespace, owners[0].name, contact.address.address
 
 
-def _observe(snapshot: Snapshot, pacto: Pacto, contact: Contact) -> Observation:
+def _observe(snapshot: Snapshot, owners: Sequence[Pacto], contact: Contact) -> Observation:
+    pacto = owners[0]
     assert pacto.published is not None
+    where = f"Service {pacto.namespace}/{pacto.service}"
+    if len(owners) > 1:
+        where += ", the target of Pactos " + ", ".join(f"{one.namespace}/{one.name}" for one in owners)
     return Observation(
         kind=Kind.UNDECLARED_PEER,
         subject=pacto.published.service,
@@ -52,25 +56,28 @@ def _observe(snapshot: Snapshot, pacto: Pacto, contact: Contact) -> Observation:
         detected_at=snapshot.at,
         value={"namespace": pacto.namespace, "service": pacto.service},
         collector=Collector.KERNEL,
-        why=f"{describe_contact(contact)}, an address of Service {pacto.namespace}/{pacto.service}",
+        why=f"{describe_contact(contact)}, an address of {where}",
     )
 
 
-def _reached(snapshot: Snapshot, callers: Callers, excluded: set[Address]) -> Iterable[tuple[Pacto, Contact]]:
+def _reached(
+    snapshot: Snapshot, callers: Callers, excluded: set[Address]
+) -> Iterable[tuple[Sequence[Pacto], Contact]]:
+    """The targets that are talked to: the Pactos of each, by namespace and name, and a contact."""
     pactos = directory(snapshot.cluster)
-    providers: dict[TargetKey, tuple[Pacto, set[Address]]] = {}
+    providers: dict[TargetKey, tuple[Sequence[Pacto], set[Address]]] = {}
     for address in callers.attempts:
         owners = pactos.by_address.get(address, [])
         # an address of several targets says of none that it was meant
         if address not in excluded and len({target_key(owner) for owner in owners}) == 1:
             key = target_key(owners[0])
-            providers.setdefault(key, (owners[0], set()))[1].add(address)
-    for pacto, addresses in providers.values():
-        provider, _ = read_provider(snapshot, pacto)
+            providers.setdefault(key, (owners, set()))[1].add(address)
+    for sharing, addresses in providers.values():
+        provider, _ = read_provider(snapshot, sharing[0])
         wanted = [item for item in provider.addresses(snapshot) if item.address in addresses]
         for contact in callers.contacts(wanted):
             if contact.address.is_traced and _is_proof(contact):
-                yield pacto, contact
+                yield sharing, contact
 
 
 def _is_proof(contact: Contact) -> bool:

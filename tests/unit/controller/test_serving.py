@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_pacto.controller import health
 from kubectl_pacto.controller.health import Server
 from kubectl_pacto.controller.options import settings
 from kubectl_pacto.controller.serving import ACCESS_REVIEWS, REVIEWS, CertificateFiles, Certificates, Guard
@@ -93,6 +94,11 @@ def folder(tmp_path: Path) -> Path:
     shutil.copy(made.certificate, tmp_path / "tls.crt")
     shutil.copy(made.key, tmp_path / "tls.key")
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "POLL_SECONDS", 0.01)
 
 
 @pytest.fixture
