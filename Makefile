@@ -95,6 +95,14 @@ test-packaging: bootstrap ## sdist, wheels and installs
 test-browser: bootstrap ## the HTML report in Chromium (root, for its package)
 	$(TOX) -e browser $(ARGS)
 
+.PHONY: test-chart
+test-chart: bootstrap ## the Helm chart against a real helm (go)
+	$(TOX) -e chart $(ARGS)
+
+.PHONY: chart
+chart: bootstrap ## the Helm chart's archive, into dist/charts
+	$(BIN)/python scripts/chart_archive.py $(ARGS)
+
 .PHONY: krew
 krew: bootstrap ## the krew archive of this platform and its manifest, into dist/krew
 	$(BIN)/python scripts/krew.py $(ARGS)

@@ -16,7 +16,6 @@ from kubectl_pacto.controller.manifests.values_schema import Section, Value
 AGENT: Final = NodeAgentValues()
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 OPERATOR_IMAGE: Final = "ghcr.io/trianalab/pacto/operator"
-LONGEST_NAME: Final = {**kinds.OPTIONAL_NAME, "maxLength": 40}
 
 _KERNEL_EVIDENCE: Final = Section(
     "How the operator reads the kernel's evidence; on with `nodeAgent.enabled` or a namespace here.",
@@ -161,8 +160,10 @@ VALUES: Final = Section(
             },
         ),
         "imagePullSecrets": Value([], "Secrets of this namespace to pull it with.", kinds.PULL_SECRETS),
-        "nameOverride": Value("", "Instead of `pacto-operator` in the objects' names.", LONGEST_NAME),
-        "fullnameOverride": Value("", "The objects' name, whatever the release is called.", LONGEST_NAME),
+        "nameOverride": Value("", "Instead of `pacto-operator` in the objects' names.", kinds.OBJECT_NAME),
+        "fullnameOverride": Value(
+            "", "The objects' name, whatever the release is called.", kinds.OBJECT_NAME
+        ),
         "insecureRegistries": Value(
             [], "Registries (HOST:PORT) that contracts may be read from over plain HTTP.", kinds.TEXTS
         ),

@@ -21,6 +21,8 @@ POSITIVE_PATTERN: Final = "^$|[1-9]"
 GIVEN_PATTERN: Final = rf"^{_NUMBERS}$"
 NAME_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 OPTIONAL_NAME_PATTERN: Final = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
+# a Service is named after it
+OBJECT_PATTERN: Final = r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$"
 SHARE_PATTERN: Final = r"^[1-9][0-9]*%?$"
 WORDS: Final = {
     DURATION_PATTERN: "a duration such as 30s, 2m or 1h30m",
@@ -28,6 +30,7 @@ WORDS: Final = {
     POSITIVE_PATTERN: "a duration above zero",
     NAME_PATTERN: "a Kubernetes name: lower case letters, digits and dashes",
     OPTIONAL_NAME_PATTERN: "a Kubernetes name: lower case letters, digits and dashes",
+    OBJECT_PATTERN: "the name of a Service: lower case letters, digits and dashes, a letter first",
     SHARE_PATTERN: "a number of nodes such as 1, or a share such as 10%",
 }
 
@@ -37,6 +40,7 @@ TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string", "minLength"
 TEXT_MAP: Final[Schema] = {"type": "object", "additionalProperties": {"type": "string"}}
 NAME: Final[Schema] = {"type": "string", "pattern": NAME_PATTERN, "maxLength": 63}
 OPTIONAL_NAME: Final[Schema] = {"type": "string", "pattern": OPTIONAL_NAME_PATTERN, "maxLength": 63}
+OBJECT_NAME: Final[Schema] = {"type": "string", "pattern": OBJECT_PATTERN, "maxLength": 40}
 # empty: the program's own default
 DURATION: Final[Schema] = {"type": "string", "pattern": DURATION_PATTERN}
 POSITIVE: Final[Schema] = {**DURATION, "allOf": [{"pattern": POSITIVE_PATTERN}]}
