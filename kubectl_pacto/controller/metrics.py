@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kubectl_pacto.engine.ladder import ContractStatus
 from kubectl_pacto.kube.reflector import Key
@@ -18,6 +19,7 @@ LEVELS: Final = ("complete", "partial", "failed", "stale")
 READINESS: Final = {
     "done": "doneCount", "partial": "partialCount", "not-done": "notDoneCount", "deferred": "deferredCount"
 }  # fmt: skip
+READ: Final = ("expired", "passing", "score", *READINESS.values())
 HELP: Final = {
     "pacto_contract_status": ("gauge", "1 for the contract status of a Pacto, 0 for the others."),
     "pacto_readiness_score": ("gauge", "The readiness score, 0 to 100."),
@@ -33,12 +35,20 @@ HELP: Final = {
 }
 
 
+class _Told(NamedTuple):
+    """What the series of one Pacto are made of, when they are asked for: two dozen for each would be dear."""
+
+    contract: str
+    kernel: tuple[int, ...]
+    readiness: Mapping[str, Any] | None
+
+
 class Metrics:
     """All series of this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pactos: dict[Key, list[tuple[str, Labels, float]]] = {}
+        self._pactos: dict[Key, _Told] = {}
         self._checks: dict[str, int] = {}
         self._buckets = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
@@ -57,19 +67,12 @@ class Metrics:
 
     def pacto(self, key: Key, status: Mapping[str, Any]) -> None:
         """The series of one Pacto, from its status."""
-        who: Labels = (("name", key[1]), ("namespace", key[0]))
-        now = status.get("contractStatus")
-        found = [
-            ("pacto_contract_status", (*who, ("status", one.value)), float(one.value == now))
-            for one in ContractStatus
-        ]
-        kernel = status.get("kernelEvidence")
-        if kernel:
-            found += [
-                ("pacto_kernel_coverage_pods", (*who, ("level", level)), float(kernel.get(level, 0)))
-                for level in LEVELS
-            ]
-        found += _readiness(who, status)
+        kernel, readiness = status.get("kernelEvidence"), status.get("readiness")
+        found = _Told(
+            sys.intern(str(status.get("contractStatus"))),
+            tuple(kernel.get(level, 0) for level in LEVELS) if kernel else (),
+            {name: readiness.get(name) for name in READ} if readiness else None,
+        )
         with self._lock:
             self._pactos[key] = found
 
@@ -82,8 +85,8 @@ class Metrics:
         """Everything, in the text exposition format."""
         with self._lock:
             series: dict[str, list[tuple[Labels, float]]] = {}
-            for samples in self._pactos.values():
-                for name, labels, value in samples:
+            for key, told in self._pactos.items():
+                for name, labels, value in _samples(key, told):
                     series.setdefault(name, []).append((labels, value))
             series["pacto_checks_total"] = [
                 ((("result", result),), float(count)) for result, count in sorted(self._checks.items())
@@ -107,23 +110,30 @@ class Metrics:
         return [*lines, f"{name}_sum {_number(self._seconds)}", f"{name}_count {total}"]
 
 
-def _readiness(who: Labels, status: Mapping[str, Any]) -> list[tuple[str, Labels, float]]:
-    readiness = status.get("readiness")
-    if not readiness:
-        return []
-    if readiness.get("expired"):
-        now = "Expired"
-    else:
-        now = "Satisfied" if readiness.get("passing") else "BelowMinScore"
+def _samples(key: Key, told: _Told) -> list[tuple[str, Labels, float]]:
+    who: Labels = (("name", key[1]), ("namespace", key[0]))
+    found = [
+        ("pacto_contract_status", (*who, ("status", one.value)), float(one.value == told.contract))
+        for one in ContractStatus
+    ]
+    found += [
+        ("pacto_kernel_coverage_pods", (*who, ("level", level)), float(count))
+        for level, count in zip(LEVELS, told.kernel, strict=False)
+    ]
+    return found + ([] if told.readiness is None else _readiness(who, told.readiness))
+
+
+def _readiness(who: Labels, readiness: Mapping[str, Any]) -> list[tuple[str, Labels, float]]:
+    now = "Expired" if readiness["expired"] else "Satisfied" if readiness["passing"] else "BelowMinScore"
     return [
-        ("pacto_readiness_score", who, float(readiness.get("score", 0))),
+        ("pacto_readiness_score", who, float(readiness["score"] or 0)),
         ("pacto_readiness_gate", who, float(now == "Satisfied")),
         *(
             ("pacto_readiness_status", (*who, ("status", one)), float(one == now))
             for one in ("Satisfied", "BelowMinScore", "Expired")
         ),
         *(
-            ("pacto_readiness_checks", (*who, ("status", one)), float(readiness.get(field, 0)))
+            ("pacto_readiness_checks", (*who, ("status", one)), float(readiness[field] or 0))
             for one, field in READINESS.items()
         ),
     ]

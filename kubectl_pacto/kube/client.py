@@ -22,6 +22,7 @@ JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"
 MERGE_PATCH: Final = "application/merge-patch+json"
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST: Final = METADATA_ONLY.replace("Metadata;", "MetadataList;")
 # A PUT with a resource version and a DELETE may be sent again; a POST that was cut off may have worked.
 SAFE_TO_REPEAT: Final = frozenset({"GET", "PUT", "DELETE"})
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -215,7 +216,7 @@ class Reflector(Generic[T]):
 
     def _read(self, raw: dict[str, Any]) -> tuple[Key, T | Broken]:
         metadata = raw.get("metadata") or {}
-        key = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+        key = sys.intern(str(metadata.get("namespace") or "")), str(metadata.get("name") or "")
         try:
             return key, self._decode(raw)
         except MalformedObject as error:

@@ -51,9 +51,9 @@ class Process:
 
 
 @contextmanager
-def fleet_server(shape: Shape) -> Iterator[int]:
-    """The API server of a fleet; its port."""
-    command = [sys.executable, "-m", "tests.support.scale_server", json.dumps(asdict(shape))]
+def fleet_server(shape: Shape, *clock: str) -> Iterator[int]:
+    """The API server of a fleet, by the real clock or by one of its own; its port."""
+    command = [sys.executable, "-m", "tests.support.scale_server", json.dumps(asdict(shape)), *clock]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdin is not None

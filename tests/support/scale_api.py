@@ -100,8 +100,9 @@ class ScaleApi:
     def hang_up(self) -> None:
         """End every watch in the middle of nothing."""
         for found in self.collections.values():
-            for watcher in list(found.watchers):
+            for watcher in found.watchers:
                 watcher.transport.abort()
+            found.watchers.clear()
 
     def _tell(self, found: Collection, kind: bytes, raw: bytes) -> None:
         line = b'{"type":"%b","object":%b}\n' % (kind, raw)

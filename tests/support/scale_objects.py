@@ -68,7 +68,7 @@ def node_of(shape: Shape, number: int, index: int) -> str:
 
 def metadata(name: str, namespace: str, identity: str, **more: Any) -> Raw:
     """What every object begins with, managed fields among it."""
-    fields = {
+    fields: Raw = {
         f"f:{key}": {".": {}, f"k:{index}": {}} for index, key in enumerate(("labels", "spec", "status"))
     }
     managed = {"manager": "controller", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": fields}

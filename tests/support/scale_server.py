@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The fleet's API server as a process: `python -m tests.support.scale_server SHAPE`, prints its port.
+"""The fleet's API server as a process: `python -m tests.support.scale_server SHAPE [CLOCK]`, prints its port.
 
-It ends with its standard input. Heartbeats move by themselves where `live` is 1; a benchmark with a clock
-of its own moves them through `/_/`.
+It ends with its standard input. Heartbeats move by themselves; with a CLOCK (POSIX seconds) nothing moves
+but through `/_/tick`, which sets the clock, too.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ class Fleet:
     def __init__(self, shape: Shape, api: ScaleApi) -> None:
         self.shape = shape
         self.api = api
+        self.edits = 0
         self.lives: dict[tuple[int, int], int] = {}
         self.on_node: dict[str, list[tuple[int, int]]] = {}
         self._fill()
         self.beating = 0
+        self.now = 0.0
+        api.controls["tick"] = self.tick
 
     def _fill(self) -> None:
         shape, api = self.shape, self.api
@@ -96,6 +99,24 @@ class Fleet:
         self.api.delete("pactos", (objects.namespace_of(self.shape, number), f"s{number}"))
         self.api.put("pactos", objects.pacto(self.shape, number))
 
+    def tick(self, query: dict[str, str]) -> Raw:
+        """A moment of a simulated life: `at`, and what happens then; the last node whose heart beat."""
+        self.now = float(query["at"])
+        for place in query.get("replace", "").split():
+            number, _, index = place.partition("/")
+            self.replace_pod(int(number), int(index))
+        for number in query.get("edit", "").split():
+            self.edits += 1
+            self.edit_pacto(int(number), f"1.0.{self.edits}")
+        for number in query.get("recreate", "").split():
+            self.recreate_pacto(int(number))
+        for trouble in query.get("trouble", "").split():
+            {"compact": self.api.compact, "hangup": self.api.hang_up, "bookmark": self.api.bookmark}[
+                trouble
+            ]()
+        self.beat(int(query.get("beats", "0")))
+        return {"node": f"node-{self.beating}"}
+
 
 async def live(fleet: Fleet, seconds: float = 0.25) -> None:
     """Heartbeats and bookmarks by the real clock."""
@@ -110,16 +131,19 @@ async def live(fleet: Fleet, seconds: float = 0.25) -> None:
             marked = time.monotonic()
 
 
-async def _main(shape: Shape) -> None:
+async def _main(shape: Shape, clock: float | None) -> None:
     fleet = Fleet(shape, ScaleApi())
+    if clock is not None:
+        fleet.now, fleet.api.clock = clock, lambda: fleet.now
     server, port = await serving(fleet.api)
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    beating = asyncio.create_task(live(fleet))
+    beating = asyncio.create_task(live(fleet)) if clock is None else None
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    beating.cancel()
+    if beating is not None:
+        beating.cancel()
     server.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(Shape(**json.loads(sys.argv[1]))))
+    asyncio.run(_main(Shape(**json.loads(sys.argv[1])), float(sys.argv[2]) if sys.argv[2:] else None))
