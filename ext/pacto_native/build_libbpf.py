@@ -60,6 +60,7 @@ SOURCE = r"""
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -79,15 +80,45 @@ static char log_text[16384];
 static size_t log_used;
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
+#define LINE 4096
+#define HEAD 256
+
+/*
+ * A verifier's log is one message with its reason at the end. Of a long one the beginning, which says
+ * what it is, and the end are kept. Returns the length, negative on failure.
+ */
+static int format_line(char *line, const char *format, va_list arguments)
+{
+	va_list again;
+	char *whole;
+	int length;
+
+	va_copy(again, arguments);
+	length = vsnprintf(line, LINE, format, arguments);
+	if (length >= LINE) {
+		whole = malloc((size_t)length + 1);
+		if (whole) {
+			vsnprintf(whole, (size_t)length + 1, format, again);
+			line[HEAD] = '\n';
+			memcpy(line + HEAD + 1, whole + length - (LINE - HEAD - 2), LINE - HEAD - 2);
+			free(whole);
+		}
+		length = LINE - 1;
+	}
+	va_end(again);
+	return length;
+}
+
 static int keep(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	char line[2048];
-	int length = vsnprintf(line, sizeof(line), format, arguments);
+	char line[LINE];
+	int length;
 
-	if (level == LIBBPF_DEBUG || length <= 0)
+	if (level == LIBBPF_DEBUG)
 		return 0;
-	if ((size_t)length >= sizeof(line))
-		length = sizeof(line) - 1;
+	length = format_line(line, format, arguments);
+	if (length <= 0)
+		return 0;
 	pthread_mutex_lock(&log_lock);
 	if (log_used + length > sizeof(log_text)) {
 		size_t drop = log_used + length - sizeof(log_text);
