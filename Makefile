@@ -109,8 +109,12 @@ krew: bootstrap ## the krew archive of this platform and its manifest, into dist
 
 .PHONY: bench
 bench: bootstrap ## figures of this machine, beside a ratio of the same run (root)
-	@for one in tests/bench/[a-z]*.py; do \
+	@for one in $(filter-out %/operator_churn.py,$(wildcard tests/bench/[a-z]*.py)); do \
 		$(SUDO) $(BIN)/python -m tests.bench.$$(basename $$one .py) || exit; done
+
+.PHONY: bench-churn
+bench-churn: bootstrap ## the operator through 24 simulated hours (minutes; ARGS="--hours 48")
+	$(BIN)/python -m tests.bench.operator_churn $(ARGS)
 
 .PHONY: fuzz
 fuzz: bootstrap ## coverage-guided fuzzing of every parser (SECONDS=60 each; clang and its runtime)
