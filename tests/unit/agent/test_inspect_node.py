@@ -39,10 +39,26 @@ def test_missing_capabilities_are_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_old_memlock_limit_is_an_error_only_on_old_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts(monkeypatch, limits.Facts(GOOD.capabilities, False, 65536, (5, 10), ""))
+    without = GOOD.capabilities & ~(1 << limits.CAP_SYS_RESOURCE)
+    facts(monkeypatch, limits.Facts(without, False, 65536, (5, 10), ""))
     assert check_of("memlock", Options("n")).result == ERROR
-    facts(monkeypatch, limits.Facts(GOOD.capabilities, False, 65536, (6, 1), ""))
+    facts(monkeypatch, limits.Facts(without, False, 65536, (6, 1), ""))
     assert check_of("memlock", Options("n")).result == OK
+
+
+def test_who_may_raise_the_memlock_limit_is_told_so_and_not_that_it_is_too_low(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    facts(monkeypatch, limits.Facts(GOOD.capabilities, False, 65536, (5, 10), ""))
+    check = check_of("memlock", Options("n"))
+    assert (check.result, check.detail) == (OK, "64 KiB, and SYS_RESOURCE may raise it")
+
+
+def test_the_memlock_limit_that_counts_is_the_one_it_may_be_raised_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 16, 1 << 23))
+    assert limits.read_facts().memlock == 1 << 23
 
 
 def test_an_old_kernel_without_ptrace_cannot_map(monkeypatch: pytest.MonkeyPatch) -> None:
