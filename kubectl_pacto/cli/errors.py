@@ -33,6 +33,12 @@ class AnotherOwns(PactoError):
     --take-ownership if nothing uses it any more"""
 
 
+class NotPrivileged(PactoError):
+    """namespace/{namespace} is there already, with Pod Security level {level}, and is not made privileged for
+    the node agent: choose a namespace of its own with --set nodeAgent.namespace=NAME, or label this one
+    pod-security.kubernetes.io/enforce=privileged yourself"""
+
+
 class NothingInstalled(PactoError):
     """nothing is installed in namespace {namespace} by this plugin: `kubectl pacto install` installs it"""
 

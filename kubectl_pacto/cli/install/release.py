@@ -5,44 +5,86 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kubectl_pacto import __version__
-from kubectl_pacto.cli.errors import NothingInstalled, WouldDowngrade
+from kubectl_pacto.cli.errors import NothingInstalled, NotPrivileged, WouldDowngrade
 from kubectl_pacto.cli.install.apply import How, Outcome, apply_all, delete_all
-from kubectl_pacto.cli.install.objects import merge, path_of, release_objects
-from kubectl_pacto.cli.install.ownership import read_current, require_ours
+from kubectl_pacto.cli.install.objects import merge, path_of, release_objects, title_of
+from kubectl_pacto.cli.install.ownership import is_ours, read_current, require_ours
 from kubectl_pacto.cli.install.record import Record, identity, read_record
 from kubectl_pacto.cli.install.wait import wait_gone, wait_ready
 from kubectl_pacto.kube.client import Client
 
 Raw = Mapping[str, Any]
 Say = Callable[[str], None]
+ENFORCE: Final = "pod-security.kubernetes.io/enforce"
+PRIVILEGED: Final = "privileged"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be there, what there is now of it, and what goes because it is no longer part of it."""
+    """What will be there, what there is now of it, and what goes because it is no longer part of it.
+
+    `kept` are namespaces that are part of the release and stay as they are; `objects` is without them.
+    """
 
     namespace: str
     values: dict[str, Any]
     objects: Sequence[dict[str, Any]]
     current: Mapping[str, dict[str, Any]]
+    kept: Sequence[Raw] = ()
     leaving: Sequence[Raw] = ()
     before: Record | None = None
 
+    @property
+    def found(self) -> frozenset[str]:
+        """The paths of what was there before us."""
+        return _found(self.current, self.before)
+
 
 def plan(client: Client, namespace: str, given: Raw, *, reset: bool, take_ownership: bool) -> Plan:
-    """Work out a release. Raises HelmOwns, AnotherOwns, UsageError, ApiError."""
+    """Work out a release. Raises HelmOwns, AnotherOwns, NotPrivileged, UsageError, ApiError."""
     before = read_record(client, namespace)
-    kept = before.values if before and not reset else {}
-    values = merge(kept, given)
+    values = merge(before.values if before and not reset else {}, given)
     objects = release_objects(values, namespace)
     current = read_current(client, objects)
     require_ours(current.values(), take_ownership=take_ownership)
     paths = {path_of(raw) for raw in objects}
     leaving = [raw for raw in (before.objects if before else ()) if path_of(raw) not in paths]
-    return Plan(namespace, values, objects, current, _deletable(leaving, before), before)
+    kept = _kept(objects, current, namespace, _found(current, before))
+    applied = [raw for raw in objects if raw not in kept]
+    return Plan(namespace, values, applied, current, kept, _deletable(leaving, before), before)
+
+
+def _found(current: Mapping[str, Raw], before: Record | None) -> frozenset[str]:
+    made = {path_of(raw) for raw in before.objects} if before else set()
+    # an installation that did not get to its end left no record, but its mark on what it made
+    others = {path for path, raw in current.items() if path not in made and not is_ours(raw)}
+    return (before.found if before else frozenset()) | others
+
+
+def _kept(
+    objects: Sequence[Raw], current: Mapping[str, Raw], namespace: str, found: frozenset[str]
+) -> list[Raw]:
+    """Namespaces that are there and that nothing of ours changes. Raises NotPrivileged.
+
+    The operator's keeps whatever Pod Security level it has, since when it is there. One that somebody
+    made for the agents is used if it is privileged, and never made so: other pods may run in it.
+    """
+    kept = []
+    for raw in objects:
+        path = path_of(raw)
+        if raw["kind"] != "Namespace" or path not in current:
+            continue
+        if raw["metadata"]["name"] == namespace:
+            kept.append(raw)
+        elif path in found:
+            level = (current[path]["metadata"].get("labels") or {}).get(ENFORCE, PRIVILEGED)
+            if level != PRIVILEGED:
+                raise NotPrivileged(namespace=raw["metadata"]["name"], level=level)
+            kept.append(raw)
+    return kept
 
 
 def _deletable(objects: Sequence[Raw], record: Record | None, *, crds: bool = False) -> list[Raw]:
@@ -74,10 +116,14 @@ def carry_out(client: Client, made: Plan, how: How, say: Say, *, timeout: float 
     outcomes = apply_all(client, crds, made.current, how, say)
     if not how.dry_run:
         wait_ready(client, crds, timeout or 30.0, say)
+    for raw in made.kept:
+        say(f"{title_of(raw)} {Outcome.UNCHANGED.value}{how.suffix}")
+        outcomes.append(Outcome.UNCHANGED)
     rest = [raw for raw in made.objects if raw not in crds]
     outcomes += apply_all(client, rest, made.current, how, say)
-    found = made.before.found if made.before else frozenset(made.current)
-    record = Record(__version__, made.values, [identity(raw) for raw in made.objects], found)
+    # namespaces before what is in them, as they are removed in the opposite order
+    whole = [identity(raw) for raw in (*crds, *made.kept, *rest)]
+    record = Record(__version__, made.values, whole, made.found)
     if not how.dry_run:
         apply_all(client, [record.encode(made.namespace)], {}, How(force=True), lambda _: None)
     outcomes += delete_all(client, made.leaving, dry_run=how.dry_run, say=say)
