@@ -10,6 +10,7 @@ most once a publish interval: requests then depend on the nodes, and no longer o
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +30,7 @@ from kubectl_pacto.model.node import NodeRuntimeObservation
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import Heartbeat
 
+LOG: Final = logging.getLogger(__name__)
 MAX_AGE: Final = 10.0
 KEPT_SECONDS: Final = 900.0
 ONE_BY_ONE: Final = 20
@@ -143,7 +145,8 @@ class NodeObjects:
             raw = client.get(node_observations(self._namespace, name))
         except ApiNotFound:
             self.records[name] = NodeRecord(None, None, now)
-        except ApiError:
+        except ApiError as error:
+            LOG.warning("%s", error)
             # what was read before ages, and its heartbeat with it
             self.records.setdefault(name, NodeRecord(None, None, now))
         else:
@@ -163,7 +166,8 @@ class NodeObjects:
         try:
             if now - self._failed_at > self._max_age:
                 list_all(client, node_observations(self._namespace), keep)
-        except ApiError:
+        except ApiError as error:
+            LOG.warning("%s", error)
             # not asked again by each of the checks that wait for it
             self._failed_at = now
         else:

@@ -62,8 +62,12 @@ class NodeAgents:
         path = namespaced(APPS, self._namespace, "daemonsets", NAME)
         try:
             found = client.get(path)
-        except (ApiNotFound, ApiForbidden):
+        except ApiForbidden:
             # without the agent, its namespace and the rights in it are gone, too
+            if self._values is None:
+                return
+            raise
+        except ApiNotFound:
             if self._values is None:
                 return
             path = namespaced(APPS, self._namespace, "daemonsets")
