@@ -17,7 +17,8 @@ from tests.cluster.layout import ClusterError, cache
 
 KIND: Final = "sigs.k8s.io/kind@v0.33.0"
 # kind publishes a node image per minor version; its own default follows kind's release
-WORKERS: Final = 2
+# the third is for tests that run a node of their own kind
+WORKERS: Final = 3
 
 
 def docker_missing() -> str:
@@ -56,7 +57,7 @@ def run(*command: str, text: str | None = None) -> str:
 
 
 class KindCluster:
-    """A kind cluster of a control plane and two workers."""
+    """A kind cluster of a control plane and three workers."""
 
     provider = "kind"
 
