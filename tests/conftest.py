@@ -23,6 +23,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One switch for all golden files: what they hold is then for a reviewer to read."""
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew")
+
+
 def pytest_report_header() -> str:
     """Says what may not be skipped in this run."""
     return f"promised tiers: {', '.join(sorted(promised())) or 'none'}"

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from kubectl_pacto import __version__
 from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.install.command import NAMESPACE, Choices, print_objects, say, with_choices
 from kubectl_pacto.cli.terminal import tell, write
@@ -37,7 +38,7 @@ def install(*, flags: Flags, choices: Choices) -> None:
 def run(flags: Flags, choices: Choices, *, upgrade: bool, allow_downgrade: bool = False) -> None:
     """Install or upgrade. Raises PactoError."""
     from kubectl_pacto.cli.errors import NothingInstalled
-    from kubectl_pacto.cli.install.apply import How, Outcome, diff
+    from kubectl_pacto.cli.install.apply import How, Outcome, diff, foresee
     from kubectl_pacto.cli.install.objects import release_objects, title_of
     from kubectl_pacto.cli.install.release import carry_out, plan, require_newer
 
@@ -57,10 +58,14 @@ def run(flags: Flags, choices: Choices, *, upgrade: bool, allow_downgrade: bool 
     if choices.form:
         print_objects(made.objects, choices.form)
         return
-    if choices.with_diff:
+    if upgrade and made.before is not None and made.before.version != __version__:
+        tell(f"from {made.before.version} to {__version__}")
+    # who tries an upgrade wants to see what it would do
+    if choices.with_diff or (upgrade and choices.dry_run != "none"):
         write(diff(made.objects, made.current))
     if choices.dry_run == "client":
-        write("".join(f"{title_of(raw)} configured (dry run)\n" for raw in made.objects))
+        foreseen = foresee(made.objects, made.current, made.leaving)
+        write("".join(f"{title} {outcome} (dry run)\n" for title, outcome in foreseen))
         return
     if not choices.skip_checks:
         _preflight(flags, namespace, made.values)

@@ -15,9 +15,9 @@ from kubectl_pacto.kube.kubeconfig import Flags
 EXAMPLES: Final = """
 \b
 Examples:
-  kubectl pacto upgrade --dry-run=server --diff   # what would change
-  kubectl pacto upgrade                           # change it
-  kubectl pacto upgrade --no-node-agent           # turn the node agents off: their namespace goes
+  kubectl pacto upgrade --dry-run=server   # what would change
+  kubectl pacto upgrade                    # change it
+  kubectl pacto upgrade --no-node-agent    # turn the node agents off: their namespace goes
 """
 
 
@@ -28,6 +28,7 @@ Examples:
 def upgrade(*, flags: Flags, choices: Choices, allow_downgrade: bool) -> None:
     """Bring an installation to this plugin's version: CRDs first, the values of the last install kept.
 
-    Exits with 0 if nothing had to change, too. Objects that are no longer part of it are removed.
+    Exits with 0 if nothing had to change, too. Objects that are no longer part of it are removed. A dry
+    run shows the difference.
     """
     run(flags, choices, upgrade=True, allow_downgrade=allow_downgrade)

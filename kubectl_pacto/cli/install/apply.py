@@ -6,7 +6,7 @@ The field manager is the plugin: an apply that changes nothing leaves the object
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -93,7 +93,7 @@ def diff(objects: Iterable[Raw], current: Mapping[str, Raw]) -> str:
     lines: list[str] = []
     for raw in objects:
         before = current.get(path_of(raw))
-        old = _text(_common(before, raw)) if before else []
+        old = _text(common(before, raw)) if before else []
         lines += difflib.unified_diff(old, _text(raw), f"a/{title_of(raw)}", f"b/{title_of(raw)}")
     return "".join(lines)
 
@@ -104,13 +104,27 @@ def _text(raw: Any) -> list[str]:
     return dump(raw, sort=True).splitlines(keepends=True)
 
 
-def _common(before: Any, wanted: Any) -> Any:
+def common(before: Any, wanted: Any) -> Any:
     """The part of what is there that `wanted` speaks of, so that defaults of the server are no change."""
     if isinstance(before, dict) and isinstance(wanted, dict):
-        return {key: _common(before[key], value) for key, value in wanted.items() if key in before}
+        return {key: common(before[key], value) for key, value in wanted.items() if key in before}
     if isinstance(before, list) and isinstance(wanted, list) and len(before) == len(wanted):
-        return [_common(one, other) for one, other in zip(before, wanted, strict=True)]
+        return [common(one, other) for one, other in zip(before, wanted, strict=True)]
     return before
+
+
+def foresee(
+    objects: Iterable[Raw], current: Mapping[str, Raw], leaving: Iterable[Raw]
+) -> Iterator[tuple[str, Outcome]]:
+    """What would become of each object, as far as what is there tells without asking the server again."""
+    for raw in objects:
+        before = current.get(path_of(raw))
+        if before is None:
+            yield title_of(raw), Outcome.CREATED
+        else:
+            yield title_of(raw), Outcome.UNCHANGED if common(before, raw) == raw else Outcome.CONFIGURED
+    for raw in reversed(list(leaving)):
+        yield title_of(raw), Outcome.DELETED
 
 
 def delete_all(client: Client, objects: Iterable[Raw], *, dry_run: bool, say: Say) -> list[Outcome]:

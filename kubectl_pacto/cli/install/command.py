@@ -24,7 +24,13 @@ OPTIONS: Sequence[Callable[[Any], Any]] = (
         default=None,
         help="Ask Service ports for protocol and health.",
     ),
-    click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A value of the chart."),
+    click.option(
+        "--set",
+        "settings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A value of the chart, as Helm reads it.",
+    ),
     click.option(
         "-f", "--values", "files", metavar="FILE", multiple=True, help="Values of the chart as YAML."
     ),

@@ -43,6 +43,7 @@ def title_of(raw: Raw) -> str:
 
 def read_values(files: Iterable[str], settings: Iterable[str]) -> dict[str, Any]:
     """Values of files, the later over the earlier, and of `a.b=c` settings over all. Raises UsageError."""
+    from kubectl_pacto.cli.install.settings import parse_settings
     from kubectl_pacto.collect.documents import read_text
     from kubectl_pacto.yamltext import YamlError, load_all
 
@@ -56,7 +57,8 @@ def read_values(files: Iterable[str], settings: Iterable[str]) -> dict[str, Any]
             raise UsageError(f"{file}: values must be a mapping, as in nodeAgent: {{enabled: true}}")
         values = merge(values, document or {})
     for setting in settings:
-        values = merge(values, _parse(setting))
+        for one in parse_settings(setting):
+            values = merge(values, one)
     return values
 
 
@@ -71,21 +73,3 @@ def merge(below: Raw, above: Raw) -> dict[str, Any]:
         else:
             made[key] = value
     return made
-
-
-def _parse(setting: str) -> dict[str, Any]:
-    """One `--set`: a path of names, and a value as Helm types it (numbers, true, false, null, text)."""
-    from kubectl_pacto.yamltext import YamlError, load_all
-
-    path, equals, text = setting.partition("=")
-    names = path.split(".")
-    if not equals or not all(names):
-        raise UsageError(f"--set {setting}: must be NAME.NAME=VALUE, as in nodeAgent.enabled=true")
-    try:
-        value = next(load_all(text), "") if text else ""
-    except YamlError:
-        value = text
-    for name in reversed(names):
-        value = {name: value}
-    assert isinstance(value, dict)
-    return value

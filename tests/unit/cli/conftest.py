@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The plugin run in this process against a fake cluster, and golden files of what it prints.
 
-PACTO_UPDATE_GOLDEN=1 writes the files anew; the difference is then for a reviewer to read.
+pytest --update-golden writes the files anew; the difference is then for a reviewer to read.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,14 +73,14 @@ def bare(empty: tuple[FleetApi, str], capsys: pytest.CaptureFixture[str]) -> Plu
 
 
 @pytest.fixture
-def golden() -> Callable[[str, str], None]:
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compares a text with a golden file."""
 
     def compare(name: str, text: str) -> None:
         path = GOLDEN / f"{name}.txt"
-        if os.environ.get("PACTO_UPDATE_GOLDEN"):
+        if request.config.getoption("--update-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        assert text == path.read_text(), f"{path.name}: PACTO_UPDATE_GOLDEN=1 accepts the change"
+        assert text == path.read_text(), f"{path.name}: pytest --update-golden accepts the change"
 
     return compare

@@ -264,7 +264,30 @@ def test_values_merge_as_helm_merges_them(tmp_path: Any) -> None:
     }
 
 
-@pytest.mark.parametrize("setting", ["x", "=1", "a..b=1"])
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [
+        ("a.b=1,a.c=x", {"a": {"b": 1, "c": "x"}}),
+        ("a=true,b=false,c=0,d=-3", {"a": True, "b": False, "c": 0, "d": -3}),
+        ("a=007,b=1.30,c=1e3,d=99999999999999999999", {"a": "007", "b": "1.30", "c": "1e3", "d": "9" * 20}),
+        ("a={x,y,3},b={}", {"a": ["x", "y", 3], "b": []}),
+        ("a=one\\,two", {"a": "one,two"}),
+        ("labels.kubernetes\\.io/os=linux", {"labels": {"kubernetes.io/os": "linux"}}),
+        ("a=", {"a": ""}),
+        ("a=b=c", {"a": "b=c"}),
+        ("image=r.example:5000/p@sha256:0a", {"image": "r.example:5000/p@sha256:0a"}),
+    ],
+)
+def test_a_setting_is_read_as_helm_reads_it(setting: str, values: Raw) -> None:
+    assert read_values([], [setting]) == values
+
+
+def test_an_index_says_how_a_list_is_written() -> None:
+    with pytest.raises(UsageError, match="write a list as"):
+        read_values([], ["a[0]=1"])
+
+
+@pytest.mark.parametrize("setting", ["x", "=1", "a..b=1", "a=1,b", "a=1,,b=2"])
 def test_a_setting_that_is_none_is_wrong_usage(setting: str) -> None:
     with pytest.raises(UsageError, match="NAME=VALUE"):
         read_values([], [setting])
