@@ -156,24 +156,24 @@ class NodeObjects:
         """A page at a time, each object packed before the next; a list of one moment, as its first page."""
         now, before = self._clock(), self._beats.all()
         seen: set[str] = set()
-        self.reads += 1
 
         def keep(raw: dict[str, Any]) -> None:
             name = str((raw.get("metadata") or {}).get("name") or "")
             seen.add(name)
             self._keep(name, raw, before.get(name), now)
 
-        try:
-            if now - self._failed_at > self._max_age:
+        # after a failure, not each of the checks that wait for it asks again
+        if now - self._failed_at > self._max_age:
+            self.reads += 1
+            try:
                 list_all(client, node_observations(self._namespace), keep)
-        except ApiError as error:
-            LOG.warning("%s", error)
-            # not asked again by each of the checks that wait for it
-            self._failed_at = now
-        else:
-            for name in self.records.keys() - seen:
-                del self.records[name]
-            self._cost = self._clock() - now
+            except ApiError as error:
+                LOG.warning("%s", error)
+                self._failed_at = now
+            else:
+                for name in self.records.keys() - seen:
+                    del self.records[name]
+                self._cost = self._clock() - now
         for name in wanted:
             self.records.setdefault(name, NodeRecord(None, None, now))
 
