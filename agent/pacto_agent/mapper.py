@@ -7,6 +7,7 @@ Called by the agent's resync.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
@@ -65,7 +66,20 @@ class ProcMapper:
             # a few processes may hide on any host; when most do, nothing can be mapped
             words = f"ns/net of {pods.denied} processes may not be read"
             raise ResyncFailed(problem=f"{words}: add SYS_PTRACE, and AppArmor unconfined where it is on")
+        unmapped = {uid for uid, place in pods.places.items() if not place.pids}
+        hidden = self._hidden(unmapped) if unmapped else 0
+        if hidden > len(pods.places) - len(unmapped):
+            words = f"{self._proc} shows no process of {hidden} pods that have some"
+            raise ResyncFailed(problem=f"{words}: mount it without hidepid, or add SYS_PTRACE")
         return pods
+
+    def _hidden(self, uids: set[str]) -> int:
+        """How many of these pods have processes in their cgroups, none of which /proc shows."""
+        found = pids_of_pods(self._tree, uids).values()
+        shown = (
+            any(os.path.exists(os.path.join(self._proc, str(pid))) for pid in pids) for pids in found if pids
+        )
+        return sum(not one for one in shown)
 
     def baselines(
         self, places: Iterable[Place], known: Callable[[str], frozenset[int]]
@@ -119,11 +133,14 @@ class IterMapper:
         for place, sockets, missing in unheld:
             yield place.uid, self._with_unheld(sockets, missing, pids.get(place.uid, []))
 
-    def _with_unheld(self, sockets: Sockets, missing: frozenset[int], pids: list[int]) -> Sockets:
-        """Listeners that no descriptor table holds are gone only when the namespace's own list says so."""
+    def _with_unheld(self, sockets: Sockets, missing: frozenset[int], pids: list[int]) -> Sockets | None:
+        """Listeners that no descriptor table holds are gone only when the namespace's own list says so.
+
+        None where /proc does not show it: nothing is known of them then.
+        """
         read = read_sockets(self._proc, pids)
         if read is None:
-            return sockets
+            return None
         found = tuple(socket for socket in read.listeners if socket.inode in missing)
         return Sockets(sockets.listeners + found, sockets.outbound, sockets.malformed)
 

@@ -94,6 +94,13 @@ class Watched:
         """Foreign events, now."""
         return self._agent._view.foreign_events
 
+    @property
+    def reader(self) -> Any:
+        """The native reader, with its counters."""
+        tracer = self._agent._tracer
+        assert tracer is not None
+        return tracer._reader
+
     def lose(self, events: int) -> None:
         """Count events as the kernel's skipped runs are counted."""
         tracer = self._agent._tracer

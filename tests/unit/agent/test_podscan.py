@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kubectl_pacto.errors import ResyncFailed
 from pacto_agent import podscan
 from pacto_agent.mapper import ProcMapper
 from pacto_agent.podmap import PodMap
@@ -225,6 +226,21 @@ def test_most_processes_unreadable_is_said_and_names_the_capability(
     monkeypatch.setattr("pacto_agent.mapper.read_pods", lambda *_args, **_more: most)
     with pytest.raises(Exception, match="SYS_PTRACE"):
         mapper.pods(PodMap())
+
+
+def test_pods_whose_processes_proc_does_not_show_are_said_when_they_are_most(tmp_path: Path) -> None:
+    other = POD.replace("1111-4111", "2222-4222")
+    proc = make_proc(tmp_path, {500: SHIM, 600: {"parent": 500, "netns": 201, "cgroup": [f"0::{POD}"]}})
+    top = make_cgroups(tmp_path, {"": [POD, other, other.replace("2222", "3333")]})
+    mapper = ProcMapper(str(proc), find_tree(str(top)))
+    hidden = [top / filled(path).lstrip("/") for path in (other, other.replace("2222", "3333"))]
+    for number, group in enumerate(hidden):
+        assert mapper.pods(PodMap()).places[UID].pids == (600,), "as many hidden as shown are no rule"
+        (group / "cgroup.procs").write_text(f"{700 + number}\n")
+    with pytest.raises(ResyncFailed, match="no process of 2 pods that have some: mount it without hidepid"):
+        mapper.pods(PodMap())
+    make_process(proc, 700, {"netns": 202, "cgroup": ["0::/"]})  # it came meanwhile
+    assert mapper.pods(PodMap()).processes == 3
 
 
 def test_many_processes_of_one_pod_are_read_in_batches(tmp_path: Path) -> None:
