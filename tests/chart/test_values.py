@@ -78,6 +78,8 @@ WRONG: list[tuple[dict[str, Any], tuple[str, str], str]] = [
 
 CONTRADICTIONS: list[dict[str, Any]] = [
     {"replicaCount": 2, "leaderElection": {"enabled": False}},
+    {"metrics": {"secure": True}},
+    {"metrics": {"secure": True, "enabled": False, "certificate": {"secretName": "x"}}},
     {"nodeAgent": {"enabled": True, "namespace": NAMESPACE}},
     {"nodeAgent": {"enabled": True}, "controller": {"kernelEvidence": {"namespace": "mine"}}},
 ]

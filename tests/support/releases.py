@@ -33,8 +33,11 @@ FULL: Final[dict[str, Any]] = {
     },
     "metrics": {
         "service": {"port": 9090},
+        "secure": True,
+        "certificate": {"secretName": "metrics-tls", "certName": "cert.pem", "keyName": "key.pem"},
         "serviceMonitor": {
-            "enabled": True, "interval": "15s", "scrapeTimeout": "5s", "labels": {"release": "prom"},
+            "enabled": True, "tlsConfig": {"insecureSkipVerify": True}, "interval": "15s",
+            "scrapeTimeout": "5s", "labels": {"release": "prom"},
         },
     },
     "networkPolicy": {
@@ -64,6 +67,17 @@ SETS: Final[dict[str, dict[str, Any]]] = {
     "evidence of agents run by hand": {"controller": {"kernelEvidence": {"namespace": "mine"}}},
     "one namespace": {"controller": {"watchNamespace": "shop"}, **AGENT},
     "one namespace without the agent": {"controller": {"watchNamespace": "shop"}},
+    "metrics over TLS": {
+        "metrics": {
+            "secure": True,
+            "certificate": {"secretName": "tls"},
+            "serviceMonitor": {"enabled": True},
+        },
+    },
+    "metrics over TLS for one namespace": {
+        "metrics": {"secure": True, "certificate": {"secretName": "tls"}},
+        "controller": {"watchNamespace": "shop"},
+    },
     "no metrics": {"metrics": {"enabled": False}, "networkPolicy": {"enabled": True}},
     "guarded agent": {"networkPolicy": {"enabled": True}, **AGENT},
     "account of somebody else": {"serviceAccount": {"create": False, "name": "given"}},

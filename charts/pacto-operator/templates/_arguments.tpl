@@ -2,6 +2,7 @@
 {{- define "pacto-operator.arguments" -}}
 {{- $found := list -}}
 {{- if .Values.leaderElection.enabled }}{{ $found = append $found "--leader-elect" }}{{ end -}}
+{{- if .Values.metrics.secure }}{{ $found = append $found "--metrics-secure" }}{{ end -}}
 {{- if .Values.controller.enableProbing }}{{ $found = append $found "--enable-probing" }}{{ end -}}
 {{- if .Values.controller.enableMetricsObservation }}{{ $found = append $found "--enable-metrics-observation" }}{{ end -}}
 {{- if .Values.controller.interfaceNameMatchDiscovery }}{{ $found = append $found "--interface-name-match-discovery" }}{{ end -}}
@@ -14,6 +15,11 @@
 {{- with .Values.controller.kernelEvidence.recency }}{{ $found = append $found (printf "--recency=%v" .) }}{{ end -}}
 {{- with .Values.controller.kernelEvidence.hostKernelRuntimeClasses }}{{ $found = append $found (printf "--host-kernel-runtime-classes=%v" (join "," .)) }}{{ end -}}
 {{- with .Values.controller.kernelEvidence.meshProxies }}{{ $found = append $found (printf "--mesh-proxies=%v" (join "," .)) }}{{ end -}}
+{{- if .Values.metrics.secure -}}
+{{- $found = append $found "--metrics-cert-path=/etc/pacto/metrics" -}}
+{{- with .Values.metrics.certificate.certName }}{{ $found = append $found (printf "--metrics-cert-name=%v" .) }}{{ end -}}
+{{- with .Values.metrics.certificate.keyName }}{{ $found = append $found (printf "--metrics-cert-key=%v" .) }}{{ end -}}
+{{- end -}}
 {{- if .Values.nodeAgent.enabled -}}
 {{- $found = append $found "--enable-node-agent" -}}
 {{- if .Values.nodeAgent.sysResource }}{{ $found = append $found "--node-agent-sys-resource" }}{{ end -}}

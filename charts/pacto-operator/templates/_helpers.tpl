@@ -91,6 +91,9 @@ subjects:
 {{- if and (gt (int .Values.replicaCount) 1) (not .Values.leaderElection.enabled) -}}
 {{- fail "replicaCount above 1 needs leaderElection.enabled: all pods would check at once" -}}
 {{- end -}}
+{{- if and .Values.metrics.secure (not (and .Values.metrics.enabled .Values.metrics.certificate.secretName)) -}}
+{{- fail "metrics.secure needs metrics.enabled and metrics.certificate.secretName: a Secret with a certificate and its key" -}}
+{{- end -}}
 {{- if .Values.nodeAgent.enabled -}}
 {{- if eq .Values.nodeAgent.namespace .Release.Namespace -}}
 {{- fail "nodeAgent.namespace must not be the operator's namespace: the agent needs one of its own, whose Pod Security level is privileged" -}}

@@ -59,6 +59,16 @@
   resources: ["nodes"]
   verbs: ["list"]
 {{- end }}
+{{- if .Values.metrics.secure }}
+- apiGroups: ["authentication.k8s.io"]
+  resources: ["tokenreviews"]
+  verbs: ["create"]
+{{- end }}
+{{- if .Values.metrics.secure }}
+- apiGroups: ["authorization.k8s.io"]
+  resources: ["subjectaccessreviews"]
+  verbs: ["create"]
+{{- end }}
 {{- end }}
 
 {{- define "pacto-operator.rules.election" -}}

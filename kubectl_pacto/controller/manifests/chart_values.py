@@ -74,12 +74,30 @@ _METRICS: Final = Section(
     "The operator's Prometheus metrics.",
     {
         "enabled": Value(True, "Serve them, behind a Service.", kinds.SWITCH),
+        "secure": Value(
+            False,
+            "Over TLS, and only to who may get `/metrics`: bind the ClusterRole NAME-metrics-reader to them.",
+            kinds.SWITCH,
+        ),
+        "certificate": Section(
+            "The certificate of `metrics.secure`, which may be renewed at any time.",
+            {
+                "secretName": Value("", "The Secret that holds it, of the operator's namespace.", kinds.TEXT),
+                "certName": Value("tls.crt", "Its key in the Secret.", kinds.GIVEN_TEXT),
+                "keyName": Value("tls.key", "The private key's key in the Secret.", kinds.GIVEN_TEXT),
+            },
+        ),
         "service": Section("That Service.", {"port": Value(8080, "Its port.", kinds.number(1, 65535))}),
         "serviceMonitor": Section(
             "A ServiceMonitor of the Prometheus operator, whose CRDs must be there.",
             {
                 "enabled": Value(False, "Create it.", kinds.SWITCH),
                 "labels": Value({}, "Labels by which your Prometheus selects it.", kinds.TEXT_MAP),
+                "tlsConfig": Value(
+                    {},
+                    "How Prometheus knows the certificate; empty: by the `ca.crt` of its Secret.",
+                    kinds.FREE,
+                ),
                 "interval": Value("", "How often to scrape; empty: as Prometheus does.", kinds.POSITIVE),
                 "scrapeTimeout": Value(
                     "", "When a scrape has failed; empty: as Prometheus does.", kinds.POSITIVE
@@ -154,7 +172,7 @@ VALUES: Final = Section(
         "image": Section(
             "The operator's image.",
             {
-                "repository": Value(OPERATOR_IMAGE, "Where it is.", {**kinds.TEXT, "minLength": 1}),
+                "repository": Value(OPERATOR_IMAGE, "Where it is.", kinds.GIVEN_TEXT),
                 "pullPolicy": Value("IfNotPresent", "When it is pulled.", kinds.choice(*PULL_POLICIES)),
                 "tag": Value("", "Its tag; empty: the chart's appVersion.", kinds.TEXT),
             },

@@ -12,6 +12,7 @@ from kubectl_pacto.controller.manifests.release_values import AGENT
 
 Values = Mapping[str, Any]
 METRICS_PORT: Final = 8080
+CERTIFICATE_FOLDER: Final = "/etc/pacto/metrics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Argument:
 
 SWITCHES: Final = (
     Argument("--leader-elect", "leaderElection.enabled"),
+    Argument("--metrics-secure", "metrics.secure"),
     Argument("--enable-probing", "controller.enableProbing"),
     Argument("--enable-metrics-observation", "controller.enableMetricsObservation"),
     Argument("--interface-name-match-discovery", "controller.interfaceNameMatchDiscovery"),
@@ -51,6 +53,11 @@ AGENT_TOLD: Final = (
     Argument("--node-agent-max-unavailable", "nodeAgent.maxUnavailable"),
     Argument("--node-agent-priority-class", "nodeAgent.priorityClassName"),
 )
+# with --metrics-secure
+CERTIFICATE: Final = (
+    Argument("--metrics-cert-name", "metrics.certificate.certName"),
+    Argument("--metrics-cert-key", "metrics.certificate.keyName"),
+)
 # what no option can say goes as JSON in one
 AGENT_JSON: Final = ("imagePullSecrets", "nodeSelector", "resources", "tolerations")
 
@@ -59,6 +66,8 @@ def arguments(values: Values) -> list[str]:
     """The command line; what is not told is the option's own default."""
     address = f":{METRICS_PORT}" if values["metrics"]["enabled"] else "0"
     found = [*_on(values, SWITCHES), f"--metrics-bind-address={address}", *_told(values, TOLD)]
+    if values["metrics"]["secure"]:
+        found += [f"--metrics-cert-path={CERTIFICATE_FOLDER}", *_told(values, CERTIFICATE)]
     if not values["nodeAgent"]["enabled"]:
         return found
     more = {key: values["nodeAgent"][key] for key in AGENT_JSON}

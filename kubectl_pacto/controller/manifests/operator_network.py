@@ -28,13 +28,26 @@ def metrics(values: Object, name: str, namespace: str, labels: Labels) -> list[O
     if not monitor["enabled"]:
         return [service]
     times = {key: monitor[key] for key in ("interval", "scrapeTimeout") if monitor[key]}
+    endpoint: Object = {"port": "metrics", **times}
+    if values["metrics"]["secure"]:
+        endpoint |= _tls(values, f"{name}-metrics.{namespace}.svc")
     scrape: Object = {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
         "metadata": {**metadata, "labels": {**monitor["labels"], **labels}},
-        "spec": {"selector": {"matchLabels": selector}, "endpoints": [{"port": "metrics", **times}]},
+        "spec": {"selector": {"matchLabels": selector}, "endpoints": [endpoint]},
     }
     return [service, scrape]
+
+
+def _tls(values: Object, server: str) -> Object:
+    """How Prometheus reads over TLS: as itself, and sure of whom it asks."""
+    ca = {"secret": {"name": values["metrics"]["certificate"]["secretName"], "key": "ca.crt"}}
+    return {
+        "scheme": "https",
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "tlsConfig": values["metrics"]["serviceMonitor"]["tlsConfig"] or {"ca": ca, "serverName": server},
+    }
 
 
 def policies(values: Object, name: str, namespace: str, labels: Labels) -> list[Object]:

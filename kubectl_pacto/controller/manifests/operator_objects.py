@@ -103,6 +103,8 @@ def _rights(values: Object, name: str, namespace: str, subject: Object) -> list[
         found += _bound(f"{name}-manager", where, watched, subject)
     else:
         found += _bound(f"{name}-manager", "", [*watched, *everywhere], subject)
+    if values["metrics"]["secure"]:
+        found.append(_metrics_reader(f"{name}-metrics-reader"))
     if values["leaderElection"]["enabled"]:
         election = rules(operator_rights.ELECTION, values)
         found += _bound(f"{name}-leader-election", namespace, election, subject)
@@ -111,6 +113,16 @@ def _rights(values: Object, name: str, namespace: str, subject: Object) -> list[
         rights = operator_rights.MANAGED if is_managed else operator_rights.EVIDENCE
         found += _bound(f"{name}-node-agent", where, rules(rights, values), subject)
     return found
+
+
+def _metrics_reader(name: str) -> Object:
+    """What may be bound to who scrapes; nobody is bound here."""
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name, "labels": dict(LABELS)},
+        "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+    }
 
 
 def evidence_namespace(values: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubectl_pacto.controller.manifests.operator_arguments import METRICS_PORT, arguments
+from kubectl_pacto.controller.manifests.operator_arguments import CERTIFICATE_FOLDER, METRICS_PORT, arguments
 from kubectl_pacto.controller.manifests.release_values import image
 
 Values = Mapping[str, Any]
@@ -37,6 +37,7 @@ def _pod(values: Values, name: str) -> dict[str, Any]:
         "tolerations": values["tolerations"],
         "affinity": values["affinity"],
         "priorityClassName": values["priorityClassName"],
+        "volumes": _volumes(values),
     }
     return {
         "serviceAccountName": values["serviceAccount"]["name"] or name,
@@ -47,10 +48,17 @@ def _pod(values: Values, name: str) -> dict[str, Any]:
     }
 
 
+def _volumes(values: Values) -> list[dict[str, Any]]:
+    metrics = values["metrics"]
+    secret = {"secretName": metrics["certificate"]["secretName"]}
+    return [{"name": "metrics-certificate", "secret": secret}] if metrics["secure"] else []
+
+
 def _container(values: Values, name: str) -> dict[str, Any]:
     ports = [{"name": "probes", "containerPort": 8081}]
     if values["metrics"]["enabled"]:
         ports.append({"name": "metrics", "containerPort": METRICS_PORT})
+    mount = {"name": "metrics-certificate", "mountPath": CERTIFICATE_FOLDER, "readOnly": True}
     return {
         "name": "manager",
         "image": image(values),
@@ -63,6 +71,7 @@ def _container(values: Values, name: str) -> dict[str, Any]:
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "probes"}, "periodSeconds": 10},
         "resources": values["resources"],
         "securityContext": values["securityContext"],
+        **({"volumeMounts": [mount]} if values["metrics"]["secure"] else {}),
     }
 
 

@@ -63,6 +63,9 @@ WATCHED: Final = (
 EVERYWHERE: Final = (
     Right("", ("namespaces",), FOLLOW, unless="controller.watchNamespace"),
     Right("", ("nodes",), ("list",), when="nodeAgent.enabled"),
+    # whose token it is that asks for metrics, and whether they may have them
+    Right("authentication.k8s.io", ("tokenreviews",), ("create",), when="metrics.secure"),
+    Right("authorization.k8s.io", ("subjectaccessreviews",), ("create",), when="metrics.secure"),
 )
 # in the operator's namespace: hold the Lease of the leader
 ELECTION: Final = (Right("coordination.k8s.io", ("leases",), ("get", "create", "update")),)

@@ -141,6 +141,12 @@ def require_consistent(values: Mapping[str, Any], namespace: str) -> None:
     agent, evidence = values["nodeAgent"], values["controller"]["kernelEvidence"]
     if values["replicaCount"] > 1 and not values["leaderElection"]["enabled"]:
         raise UsageError("replicaCount above 1 needs leaderElection.enabled: all pods would check at once")
+    metrics = values["metrics"]
+    if metrics["secure"] and not (metrics["enabled"] and metrics["certificate"]["secretName"]):
+        raise UsageError(
+            "metrics.secure needs metrics.enabled and metrics.certificate.secretName: a Secret with"
+            " a certificate and its key"
+        )
     if not agent["enabled"]:
         return
     if agent["namespace"] == namespace:

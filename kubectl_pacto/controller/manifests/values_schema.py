@@ -35,6 +35,7 @@ WORDS: Final = {
 }
 
 TEXT: Final[Schema] = {"type": "string"}
+GIVEN_TEXT: Final[Schema] = {"type": "string", "minLength": 1}
 SWITCH: Final[Schema] = {"type": "boolean"}
 TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string", "minLength": 1}}
 TEXT_MAP: Final[Schema] = {"type": "object", "additionalProperties": {"type": "string"}}

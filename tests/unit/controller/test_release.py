@@ -11,6 +11,7 @@ from kubectl_pacto.controller.manifests.agent_objects import daemon_set
 from kubectl_pacto.controller.manifests.operator_arguments import (
     AGENT_SWITCHES,
     AGENT_TOLD,
+    CERTIFICATE,
     SWITCHES,
     TOLD,
     arguments,
@@ -196,14 +197,34 @@ def test_a_watched_namespace_without_agents_needs_no_right_outside_of_it() -> No
     assert not [one for one in objects if one["kind"].startswith("ClusterRole")]
 
 
+def test_metrics_over_tls_come_with_their_certificate_and_the_right_to_ask_who_reads() -> None:
+    secure = {"metrics": {"secure": True, "certificate": {"secretName": "tls", "keyName": "key.pem"}}}
+    told = settings(arguments(complete(secure)), POD)
+    assert told.metrics_certificate is not None
+    pod = deployment(secure)["spec"]["template"]["spec"]
+    (mount,) = pod["containers"][0]["volumeMounts"]
+    assert mount["mountPath"] == told.metrics_certificate.folder
+    assert pod["volumes"] == [{"name": mount["name"], "secret": {"secretName": "tls"}}]
+    assert [path.name for path in told.metrics_certificate.paths] == ["tls.crt", "key.pem"]
+    objects = release_objects(secure, namespace=NAMESPACE)
+    granted = {
+        resource: rule["verbs"]
+        for one in objects
+        if one["kind"] == "ClusterRole"
+        for rule in one["rules"]
+        for resource in rule.get("resources", ())
+    }
+    assert granted["tokenreviews"] == granted["subjectaccessreviews"] == ["create"]
+    bound = {one["roleRef"]["name"] for one in objects if one["kind"] == "ClusterRoleBinding"}
+    assert "pacto-operator-metrics-reader" in {one["metadata"]["name"] for one in objects} - bound
+
+
 def test_every_option_of_the_operator_has_a_value() -> None:
-    tables = (*SWITCHES, *TOLD, *AGENT_SWITCHES, *AGENT_TOLD)
+    tables = (*SWITCHES, *TOLD, *AGENT_SWITCHES, *AGENT_TOLD, *CERTIFICATE)
     reached = {one.option for one in tables}
-    reached |= {"--metrics-bind-address", "--enable-node-agent", "--node-agent-values"}
+    reached |= {"--metrics-bind-address", "--enable-node-agent", "--node-agent-values", "--metrics-cert-path"}
     # where to connect and what it is: never a matter of an installation; the port of probes is the pod's
     reached |= {"--kubeconfig", "--version", "--help", "--health-probe-bind-address"}
-    # TLS needs a certificate to be mounted and rights to be bound, which are the user's to make
-    reached |= {"--metrics-secure", "--metrics-cert-path", "--metrics-cert-name", "--metrics-cert-key"}
     options = {
         text
         for action in parser()._actions
