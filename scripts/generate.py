@@ -61,6 +61,7 @@ def generated() -> dict[Path, str]:
         **findings,
         **manifests.generated(),
         **importlib.import_module("scripts.chart").generated(),
+        **importlib.import_module("scripts.pages").generated(),
     }
 
 
