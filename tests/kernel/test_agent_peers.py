@@ -27,7 +27,7 @@ def test_successes_and_failures_are_counted_per_peer(agent: Watched, pod: Pod) -
     pod.run(
         "connect_many('127.0.0.1', 8080, 7); connect_many('::1', 8080, 5); connect_many('127.0.0.1', 9, 3)"
     )
-    until(lambda: agent.peer(pod.uid, "127.0.0.1", 9).failed == 3, "three failures")
+    until(lambda: agent.counted(pod.uid, "127.0.0.1", 9).failed == 3, "three failures")
     assert agent.peer(pod.uid, "127.0.0.1", 8080).succeeded == 7
     assert agent.peer(pod.uid, "::1", 8080).succeeded == 5
     refused = agent.peer(pod.uid, "127.0.0.1", 9)
@@ -40,7 +40,7 @@ def test_successes_and_failures_are_counted_per_peer(agent: Watched, pod: Pod) -
 def test_an_abort_is_counted_apart(agent: Watched, pod: Pod) -> None:
     port = pod.number("black_hole()")
     pod.run(f"close(start_connecting('127.0.0.1', {port}))")
-    until(lambda: agent.peer(pod.uid, "127.0.0.1", port).aborted == 1, "the abort")
+    until(lambda: agent.counted(pod.uid, "127.0.0.1", port).aborted == 1, "the abort")
     assert agent.peer(pod.uid, "127.0.0.1", port).failed == 0
 
 
@@ -51,10 +51,10 @@ def test_connections_open_at_a_resync_are_told_and_no_longer_once_closed(
     pod.run("listen('0.0.0.0', 8080)")
     inodes = [client.number("open_connection('127.0.0.1', 8080)") for _ in range(3)]
     with watching(options(mapper=mapper, resync=0.3)) as agent:
-        until(lambda: agent.peer(pod.uid, "127.0.0.1", 8080).open == 3, "three open connections")
+        until(lambda: agent.counted(pod.uid, "127.0.0.1", 8080).open == 3, "three open connections")
         assert len(agent.known(pod.uid).peers) == 1, "the accepted ends are no peers"
         client.run(f"close({inodes[0]}, {inodes[1]}, {inodes[2]})")
-        until(lambda: agent.peer(pod.uid, "127.0.0.1", 8080).open == 0, "none open")
+        until(lambda: agent.counted(pod.uid, "127.0.0.1", 8080).open == 0, "none open")
         assert agent.known(pod.uid).peers, "a peer that was open a moment ago is still known"
 
 
@@ -69,14 +69,14 @@ def test_a_long_silence_is_told_as_pending_before_the_kernel_gives_up(
             "a pending peer",
         )
         pod.run(f"close({inode})")
-        until(lambda: agent.peer(pod.uid, "127.0.0.1", port).failed == 1, "the failure")
+        until(lambda: agent.counted(pod.uid, "127.0.0.1", port).failed == 1, "the failure")
         assert agent.peer(pod.uid, "127.0.0.1", port).failure_reason is FailureReason.TIMEOUT
 
 
 def test_events_of_a_pod_from_before_its_map_are_not_lost(agent: Watched, host: Host) -> None:
     late = host.pod()
     late.run("serve('127.0.0.1', 8080); connect_many('127.0.0.1', 8080, 7); connect_many('127.0.0.1', 9, 3)")
-    until(lambda: agent.peer(late.uid, "127.0.0.1", 9).failed == 3, "failures of a new pod")
+    until(lambda: agent.counted(late.uid, "127.0.0.1", 9).failed == 3, "failures of a new pod")
     assert agent.peer(late.uid, "127.0.0.1", 8080).succeeded == 7
 
 
@@ -89,7 +89,7 @@ def test_a_container_that_crashes_at_once_still_tells_what_it_could_not_reach(
     crashing.run("connect('127.0.0.1', 9)")
     crashing.end()
     group.rmdir()
-    until(lambda: agent.peer(pod.uid, "127.0.0.1", 9).failed == 1, "the failure of a crashed container")
+    until(lambda: agent.counted(pod.uid, "127.0.0.1", 9).failed == 1, "the failure of a crashed container")
 
 
 def test_the_nodes_own_connections_are_nobodys(agent: Watched, host: Host, pod: Pod) -> None:
@@ -98,7 +98,7 @@ def test_the_nodes_own_connections_are_nobodys(agent: Watched, host: Host, pod: 
     before = agent.foreign
     node.run(f"connect_many('127.0.0.1', {number}, 20)")
     pod.run("connect('127.0.0.1', 9)")
-    until(lambda: agent.peer(pod.uid, "127.0.0.1", 9).failed == 1, "a later event")
+    until(lambda: agent.counted(pod.uid, "127.0.0.1", 9).failed == 1, "a later event")
     assert all(peer.port != number for one in agent.view.pods for peer in one.peers)
     assert agent.foreign == before
 
@@ -122,16 +122,16 @@ def test_a_later_agent_takes_over_what_an_earlier_one_knew(host: Host, pod: Pod,
     sink = MemorySink()
     with watching(options(mapper=mapper), sink) as first:
         pod.run("connect_many('127.0.0.1', 9, 3)")
-        until(lambda: first.peer(pod.uid, "127.0.0.1", 9).failed == 3, "three failures")
+        until(lambda: first.counted(pod.uid, "127.0.0.1", 9).failed == 3, "three failures")
     with watching(options(mapper=mapper), sink) as second:
         assert second.peer(pod.uid, "127.0.0.1", 9).failed == 3
         pod.run("connect('127.0.0.1', 9)")
-        until(lambda: second.peer(pod.uid, "127.0.0.1", 9).failed == 4, "one more failure")
+        until(lambda: second.counted(pod.uid, "127.0.0.1", 9).failed == 4, "one more failure")
 
 
 def test_two_agents_at_once_see_the_same(host: Host, pod: Pod) -> None:
     with watching(options(mapper="proc")) as one, watching(options()) as two:
         pod.run("serve('127.0.0.1', 8080); connect_many('127.0.0.1', 8080, 101)")
         for agent in (one, two):
-            until(lambda: agent.peer(pod.uid, "127.0.0.1", 8080).succeeded == 101, "all connections")  # noqa: B023
+            until(lambda: agent.counted(pod.uid, "127.0.0.1", 8080).succeeded == 101, "all connections")  # noqa: B023
             agent.await_ports(pod.uid, 8080)

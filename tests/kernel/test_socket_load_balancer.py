@@ -89,7 +89,7 @@ def judge(agent: Watched, client: Pod, **row: Any) -> Checked:
 def test_the_peer_is_the_backend_and_the_dependency_is_reachable_by_it(agent: Watched, client: Pod) -> None:
     with balanced(client, {DB: DB_POD}):
         assert client.run(f"connect_many(*{DB}, 7)") == 7
-        until(lambda: agent.peer(client.uid, *DB_POD).succeeded == 7, "seven connections to the backend")
+        until(lambda: agent.counted(client.uid, *DB_POD).succeeded == 7, "seven connections to the backend")
     assert peers(agent, client) == {DB_POD}
     expect = {
         "dependency/db": "reachable by k8s-observer+ebpf",
@@ -120,7 +120,7 @@ def test_a_backend_that_refuses_makes_the_dependency_unreachable(
     until(lambda: time.time() > since + STALENESS + 0.5, "connections seen for as long as is recent")
     with balanced(client, {DB: DB_POD}):
         client.run(f"connect_many(*{DB}, 3)")
-    until(lambda: agent.peer(client.uid, *DB_POD).failed == 3, "three refusals by the backend")
+    until(lambda: agent.counted(client.uid, *DB_POD).failed == 3, "three refusals by the backend")
     checked = judge(agent, client, windows={"dependency/db": 300})
     assert agent.peer(client.uid, *DB_POD).failure_reason is FailureReason.REFUSED
     assert peers(agent, client) == {DB_POD}
@@ -140,7 +140,7 @@ def test_a_pod_behind_a_declared_and_an_undeclared_service_is_no_undeclared_depe
     shared = {"db": {"target": DB_POD[1]}, "audit": behind_both}
     with balanced(client, {DB: DB_POD, AUDIT: DB_POD}):
         assert client.run(f"connect_many(*{AUDIT}, 5)") == 5
-        until(lambda: agent.peer(client.uid, *DB_POD).succeeded == 5, "five connections to the shared pod")
+        until(lambda: agent.counted(client.uid, *DB_POD).succeeded == 5, "five connections to the shared pod")
     expect = {"undeclared": [], "findings": [], "dependency/db": "reachable by k8s-observer+ebpf"}
     assert describe(judge(agent, client, providers=shared), expect) == expect
 
@@ -151,7 +151,7 @@ def test_a_pod_of_an_undeclared_service_alone_is_an_undeclared_dependency(
     both = {"db": {"target": DB_POD[1]}, "audit": {"target": AUDIT_POD[1]}}
     with balanced(client, {DB: DB_POD, AUDIT: AUDIT_POD}):
         assert client.run(f"connect_many(*{AUDIT}, 5)") == 5
-        until(lambda: agent.peer(client.uid, *AUDIT_POD).succeeded == 5, "five connections to audit's pod")
+        until(lambda: agent.counted(client.uid, *AUDIT_POD).succeeded == 5, "five connections to audit's pod")
     expect = {"undeclared": ["audit"], "findings": ["DEPENDENCY_UNDECLARED"]}
     assert describe(judge(agent, client, providers=both), expect) == expect
 

@@ -74,7 +74,7 @@ def test_other_pods_listeners_stay_right_and_the_pod_itself_is_marked(
         until(lambda: agent.known(pod.uid).baseline_at is not None, "a baseline")  # noqa: B023
         assert marks(agent, pod) == set()
     for pod in others:
-        until(lambda: agent.peer(pod.uid, "127.0.0.1", 9000).succeeded == 21, "its own calls")  # noqa: B023
+        until(lambda: agent.counted(pod.uid, "127.0.0.1", 9000).succeeded == 21, "its own calls")  # noqa: B023
         assert len(agent.known(pod.uid).peers) == 1
     assert agent.ports(noisy.uid) == [7000]
     assert marks(agent, noisy) == {PodReason.TRUNCATED}

@@ -94,12 +94,12 @@ def traffic(host: Host, output: Path, early: Pod, folder: Path | None) -> dict[s
     late.run("serve('::1', 8443)")
     closing = late.number("listen('127.0.0.1', 9090)")  # last: the servers' children inherit what is open
     wait(lambda: ports(output, late) == {8080, 8443, 9090}, "the second pod's listeners")
-    late.run(f"close({closing})")
     late.run("connect_many('127.0.0.1', 8080, 7)")
     late.run("connect_many('::1', 8443, 5)")
     late.run("connect_many('127.0.0.1', 9, 3)")
-    wait(lambda: failures(output, late, 9) == 3, "three refusals")
+    late.run(f"close({closing})")  # a change, which the counts ride along with
     wait(lambda: ports(output, late) == {8080, 8443}, "the end of a listener")
+    wait(lambda: failures(output, late, 9) == 3, "three refusals")
     wait(lambda: of_pod(output, silent).get("complete"), "the silent pod's baseline")
     meet(folder, "done")
     if folder is not None:

@@ -84,6 +84,11 @@ class Watched:
         peers = found.peers if found else ()
         return next((one for one in peers if (one.address, one.port) == (address, port)), Peer(address, port))
 
+    def counted(self, uid: str, address: str, port: int) -> Peer:
+        """peer(), to wait for a count: the next publish is written also where counts alone moved."""
+        self._agent._publisher._held = None
+        return self.peer(uid, address, port)
+
     @property
     def unattributed(self) -> int:
         """Events that nothing names, now: in the view such counters only ride along with a change."""
