@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from kubectl_pacto.errors import MalformedObject
@@ -50,6 +50,13 @@ class Session:
         return self.transport.await_event(path, headers, seconds)
 
 
+class Presents(Protocol):
+    """Who presents a client certificate."""
+
+    def use(self, certificate: str, key: str) -> None:
+        """Present this one from the next connection on."""
+
+
 class StaticToken:
     """A token that is what it is."""
 
@@ -73,11 +80,11 @@ def connect(flags: Flags, environment: Mapping[str, str] = os.environ, account: 
         server = flags.server or choice.server or environment.get("KUBERNETES_MASTER", "")
         if not server:
             return _in_pod(config, choice, flags, environment, account)
-        target = _target(server, choice, flags, environment)
+        target = target_of(server, choice, flags, environment)
         # as client-go has it: no credential goes over a connection that anybody can read
-        identity = _identity(choice, flags) if target.tls else Identity()
+        identity = identity_of(choice, flags) if target.tls else Identity()
         transport = PluginTransport(target, identity, _timeout(flags))
-        tokens = _tokens(choice, flags, transport, target) if target.tls else None
+        tokens = tokens_of(choice, flags, transport, target) if target.tls else None
     except MalformedObject as error:
         file = choice.cluster.file or choice.user.file or "kubeconfig"
         raise ConfigProblem(file=file, problem=str(error)) from None
@@ -121,14 +128,15 @@ def _text(path: str) -> str:
         return ""
 
 
-def _target(server: str, choice: Choice, flags: Flags, environment: Mapping[str, str]) -> Target:
+def target_of(server: str, choice: Choice, flags: Flags, environment: Mapping[str, str]) -> Target:
+    """Where and how to connect. Raises MalformedObject, CredentialProblem."""
     cluster = choice.cluster
     authority = "" if flags.certificate_authority else _data(choice, "certificate-authority-data")
     authority_file = flags.certificate_authority or cluster.path("certificate-authority")
     verify = not (flags.insecure or cluster.fields.flag("insecure-skip-tls-verify"))
     if "://" not in server:
         # client-go's default for a bare host: TLS where anything about TLS is configured
-        has_tls = bool(authority or authority_file or not verify or _identity(choice, flags) != Identity())
+        has_tls = bool(authority or authority_file or not verify or identity_of(choice, flags) != Identity())
         server = f"{'https' if has_tls else 'http'}://{server}"
     headers = _as(flags, choice)
     if server.startswith("https:") and not flags.token and choice.user.fields.text("username"):
@@ -190,7 +198,8 @@ def _data(choice: Choice, name: str) -> str:
         raise entry.fields.fail(name, "is not base64 of PEM text") from None
 
 
-def _identity(choice: Choice, flags: Flags) -> Identity:
+def identity_of(choice: Choice, flags: Flags) -> Identity:
+    """The client certificate of the user, if it has one. Raises MalformedObject."""
     return Identity(
         flags.client_certificate or choice.user.path("client-certificate"),
         flags.client_key or choice.user.path("client-key"),
@@ -216,7 +225,7 @@ def _as(flags: Flags, choice: Choice) -> tuple[tuple[str, str], ...]:
     return tuple(headers)
 
 
-def _tokens(choice: Choice, flags: Flags, transport: PluginTransport, target: Target) -> Tokens | None:
+def tokens_of(choice: Choice, flags: Flags, presents: Presents, target: Target) -> Tokens | None:
     """Where the bearer token comes from: as in kubectl a file wins (even over --token), a program is last."""
     user = choice.user
     if path := user.path("tokenFile"):
@@ -228,7 +237,7 @@ def _tokens(choice: Choice, flags: Flags, transport: PluginTransport, target: Ta
 
         def adopt(credential: Credential) -> None:
             if credential.certificate:
-                transport.use(credential.certificate, credential.key)
+                presents.use(credential.certificate, credential.key)
 
         return ExecTokens(decode_program(choice.user_name, user), _cluster_info(choice, target), adopt)
     if "auth-provider" in user.fields:

@@ -91,6 +91,14 @@ class _Connection(http.client.HTTPSConnection):
         super().endheaders(message_body, encode_chunked=encode_chunked)  # type: ignore[arg-type]
 
 
+class _Prefixed(_Connection):
+    """For who asks by plain paths."""
+
+    def putrequest(self, method: str, url: str, *more: bool, **options: bool) -> None:
+        """Begin a request."""
+        super().putrequest(method, self._target.prefix + url, *more, **options)
+
+
 def _proxy_authorization(user: str | None, password: str | None) -> dict[str, str]:
     if user is None:
         return {}
@@ -165,6 +173,11 @@ class PluginTransport(HttpTransport):
         if self._context is None:
             self._context = _tls_context(self._target, self._identity)
         return _Connection(self._target, self._context, self._limit)
+
+
+def connection_to_target(target: Target, identity: Identity, timeout: float) -> http.client.HTTPConnection:
+    """A connection that is not yet made, whose paths go after the server's own. Raises CredentialProblem."""
+    return _Prefixed(target, _tls_context(target, identity), timeout)
 
 
 def _tls_context(target: Target, identity: Identity) -> ssl.SSLContext:

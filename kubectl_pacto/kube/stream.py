@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from kubectl_pacto.kube.client import JSON, Tokens
 from kubectl_pacto.kube.errors import ApiBusy, ApiUnreachable, error_of
-from kubectl_pacto.kube.transport import Server, connection_to
+from kubectl_pacto.kube.transport import Opener, Server, TransportError, connection_to
 
 READ_TIMEOUT_SECONDS: Final = 75.0
 LARGEST_EVENT: Final = 64 << 20
@@ -47,23 +47,25 @@ class Watch:
         *,
         agent: str = "kubectl-pacto",
         read_timeout: float = READ_TIMEOUT_SECONDS,
+        connection: Opener | None = None,
     ) -> None:
-        self._server = server
+        self._open_connection = connection or (lambda: connection_to(server, read_timeout))
         self._tokens = tokens
         self._agent = agent
-        self._read_timeout = read_timeout
         self._socket: socket.socket | None = None
         self._stopped = False
         self.opened = 0
 
     def events(self, path: str) -> Iterator[Event | None]:
         """None once the server has accepted the watch, then its events. Raises ApiError."""
-        connection = connection_to(self._server, self._read_timeout)
+        connection = self._open_connection()
         try:
             answer = self._open(connection, path)
             yield None
             for line in _lines(answer):
                 yield _event(path, line)
+        except TransportError as error:
+            raise ApiUnreachable(method="GET", path=path, problem=str(error)) from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             # ValueError: json, and a socket that was closed under a read
             problem = f"{type(error).__name__}: {error}"
@@ -89,8 +91,8 @@ class Watch:
 
     def _ask(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
         headers = {"Accept": JSON, "User-Agent": self._agent}
-        if self._tokens is not None:
-            headers["Authorization"] = f"Bearer {self._tokens.token()}"
+        if self._tokens is not None and (token := self._tokens.token()):
+            headers["Authorization"] = f"Bearer {token}"
         self.opened += 1
         connection.connect()
         self._socket = connection.sock
