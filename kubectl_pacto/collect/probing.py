@@ -30,6 +30,8 @@ from kubectl_pacto.observe.protocol import PREFACE, agree, classify
 PREFACE_SECONDS: Final = 2.0
 PREFACE_BYTES: Final = 64
 HTTP_SECONDS: Final = 5.0
+# asks for nothing, and changes nothing
+PLAIN: Final = b"OPTIONS * HTTP/1.1\r\nHost: pacto\r\nConnection: close\r\n\r\n"
 BODY_BYTES: Final = 4096
 HTTP_BYTES: Final = 32 << 10
 AT_ONCE: Final = 4
@@ -93,9 +95,17 @@ class PortProber:
             yield from _metrics_paths(cluster, contract, pacto, service)
 
     def protocol(self, address: str, port: int) -> Protocol:
-        """What a port speaks, asked twice; NONE where it does not answer, or not alike."""
+        """What a port speaks, asked twice; NONE where it does not answer, or not alike.
+
+        A server may answer the preface in a way that is no HTTP and speak HTTP/1 all the same: `other` is an
+        accusation, so it is only said of a port that answers a request of HTTP/1 no better.
+        """
         first = self._preface(address, port)
-        return first if first is Protocol.NONE else agree(first, self._preface(address, port))
+        found = first if first is Protocol.NONE else agree(first, self._preface(address, port))
+        if found is not Protocol.OTHER:
+            return found
+        plain = classify(self._talk((address, port), PLAIN, PREFACE_SECONDS, PREFACE_BYTES))
+        return Protocol.HTTP1 if plain is Protocol.HTTP1 else found
 
     def _preface(self, address: str, port: int) -> Protocol:
         return classify(self._talk((address, port), PREFACE, PREFACE_SECONDS, PREFACE_BYTES))

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from kubectl_pacto.collect.probing import BODY_BYTES, PortProber, parse_answer, probed_address
 from kubectl_pacto.model.kube import Selector, Service
 from kubectl_pacto.model.probe import HttpAnswer, Protocol
+from kubectl_pacto.observe.protocol import PREFACE
 
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 Answer = Callable[[socket.socket], None]
@@ -71,6 +73,23 @@ def says(*pieces: bytes) -> Answer:
 def test_what_a_server_speaks(answer: Answer, protocol: Protocol) -> None:
     with server(answer) as port:
         assert PortProber().protocol("127.0.0.1", port) is protocol
+
+
+def test_a_server_that_answers_the_preface_without_a_status_line_speaks_http1() -> None:
+    """Python's own: it takes a version it does not know for HTTP/0.9, which has no status line."""
+    served = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    thread = threading.Thread(target=served.serve_forever, daemon=True)
+    thread.start()
+    try:
+        port = served.server_address[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(PREFACE)
+            assert not client.recv(64).startswith(b"HTTP/")
+        assert PortProber().protocol("127.0.0.1", port) is Protocol.HTTP1
+    finally:
+        served.shutdown()
+        served.server_close()
+        thread.join(5)
 
 
 def test_two_different_answers_are_none() -> None:
