@@ -63,12 +63,13 @@ def read_values(files: Iterable[str], settings: Iterable[str]) -> dict[str, Any]
 
 
 def merge(below: Raw, above: Raw) -> dict[str, Any]:
-    """Mappings merged into each other; anything else of `above` replaces; null takes a key out."""
+    """Mappings merged into each other; anything else of `above` replaces, null too, as with Helm.
+
+    A null stays: what it does is decided where values are laid over the defaults.
+    """
     made = dict(below)
     for key, value in above.items():
-        if value is None:
-            made.pop(key, None)
-        elif isinstance(value, dict) and isinstance(made.get(key), dict):
+        if isinstance(value, dict) and isinstance(made.get(key), dict):
             made[key] = merge(made[key], value)
         else:
             made[key] = value

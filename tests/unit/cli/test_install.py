@@ -260,8 +260,19 @@ def test_values_merge_as_helm_merges_them(tmp_path: Any) -> None:
     )
     assert values == {
         "nodeAgent": {"enabled": True, "mapper": "iter", "resources": {"limits": {"cpu": "200m"}}},
+        "list": None,
         "n": 3,
     }
+
+
+def test_a_null_on_the_command_line_takes_a_bound_of_a_file_away(bare: Plugin, tmp_path: Any) -> None:
+    (tmp_path / "a.yaml").write_text("resources: {limits: {cpu: 2, memory: 1Gi}}\n")
+    words = ["-f", str(tmp_path / "a.yaml"), "--set", "resources.limits.cpu=null,controller.workers=null"]
+    printed = list(yaml.safe_load_all(bare("install", "-o", "yaml", *words).out))
+    (deployment,) = [one for one in printed if one["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"memory": "1Gi"}
+    assert "--workers=4" in container["args"]
 
 
 @pytest.mark.parametrize(
