@@ -16,21 +16,25 @@ from kubectl_pacto.model.kube import Container, EndpointSlice, OwnerRef, Pod, Se
 from kubectl_pacto.model.pacto import Pacto
 
 T = TypeVar("T")
-MOST: Final = 50_000
+MOST: Final = 32_768
 
 
 class Pool:
-    """Equal values once. It forgets all of them when it holds too many: they are then shared anew."""
+    """Equal values once, among those of late: what has not been met again for a while is let go."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._values: dict[Hashable, Any] = {}
+        self._young: dict[Hashable, Any] = {}
+        self._old: dict[Hashable, Any] = {}
 
     def share(self, key: Hashable, value: T) -> T:
         """The value that was first given for an equal key."""
-        if len(self._values) >= self._most:
-            self._values.clear()
-        found: T = self._values.setdefault(key, value)
+        found: T | None = self._young.get(key)
+        if found is None:
+            found = self._old.get(key, value)
+            if len(self._young) >= self._most:
+                self._old, self._young = self._young, {}
+            self._young[key] = found
         return found
 
     def one(self, value: T) -> T:
@@ -42,7 +46,7 @@ class Pool:
         return self.share(("labels", *value.items()), value)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._young) + len(self._old)
 
 
 POOL: Final = Pool()

@@ -51,6 +51,7 @@ class ScaleApi:
         self.without_limit: list[str] = []
         self.patched: Counter[Key] = Counter()
         self.verdicts: dict[Key, str] = {}
+        self.findings: dict[Key, str] = {}
         self.controls: dict[str, Callable[[dict[str, str]], Any]] = {"stats": lambda _: self.stats()}
         self._pages: dict[str, tuple[list[bytes], int]] = {}
 
@@ -124,6 +125,7 @@ class ScaleApi:
             "patches": sum(self.patched.values()),
             "least": min(self.patched.values(), default=0),
             "verdicts": dict(Counter(self.verdicts.values())),
+            "findings": sorted(found for found in self.findings.values() if found)[:3],
         }
 
     def page(self, resource: str, query: dict[str, str], *, bare: bool = False) -> Iterator[bytes]:
@@ -157,6 +159,8 @@ class ScaleApi:
         if resource == "pactos":
             self.patched[key] += 1
             self.verdicts[key] = raw["status"].get("contractStatus", "")
+            told = raw["status"].get("findings") or [{}]
+            self.findings[key] = told[0].get("message", "")
         self.put(resource, raw)
         return 200, found.items[key]
 

@@ -100,7 +100,7 @@ class Fleet:
         self.api.put("pactos", objects.pacto(self.shape, number))
 
     def tick(self, query: dict[str, str]) -> Raw:
-        """A moment of a simulated life: `at`, and what happens then; the last node whose heart beat."""
+        """A moment of a simulated life: `at`, and what happens then."""
         self.now = float(query["at"])
         for place in query.get("replace", "").split():
             number, _, index = place.partition("/")
@@ -110,12 +110,12 @@ class Fleet:
             self.edit_pacto(int(number), f"1.0.{self.edits}")
         for number in query.get("recreate", "").split():
             self.recreate_pacto(int(number))
+        self.beat(int(query.get("beats", "0")))
         for trouble in query.get("trouble", "").split():
             {"compact": self.api.compact, "hangup": self.api.hang_up, "bookmark": self.api.bookmark}[
                 trouble
             ]()
-        self.beat(int(query.get("beats", "0")))
-        return {"node": f"node-{self.beating}"}
+        return {}
 
 
 async def live(fleet: Fleet, seconds: float = 0.25) -> None:

@@ -141,6 +141,10 @@ def test_a_pool_is_bounded_and_shares() -> None:
     pool = Pool(most=100)
     for number in range(1000):
         pool.one(("value", number))
-        assert len(pool) <= 100
-    first, second = ("a", "b"), tuple("ab")
+        assert len(pool) <= 200
+    first, second = ("a", *"b"), ("a", *"b")
+    assert first is not second
     assert pool.one(first) is pool.one(second)
+    for number in range(100):
+        pool.one(("another", number))
+    assert pool.one(second) is first
