@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is read out of pytest's last lines in an emulator, without one."""
+"""The kernel tier under other kernels; and what is read out of pytest's last lines there."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from collections import Counter
 import pytest
 
 from tests.cluster.layout import ClusterError
-from tests.kernels import tier
+from tests.kernels import debian, machine, tier
+from tests.kernels.conftest import Tiers
 from tests.kernels.machine import Result
+from tests.support.require import require
+
+pytestmark = pytest.mark.kernels
 
 OUTPUT = """\
 5.10.0-34-cloud-amd64
@@ -40,3 +44,14 @@ def test_a_skip_that_the_kernel_gives_no_cause_for_is_unexpected() -> None:
 def test_no_result_is_no_success() -> None:
     with pytest.raises(ClusterError, match="said no result"):
         tier.read("trixie", Result(0, "6.12\nEverything 5 passed, or so\n", "", 1.0))
+
+
+@pytest.mark.parametrize("suite", debian.SUITES)
+def test_the_kernel_tier_holds_there_too(suite: str, tiers: Tiers) -> None:
+    """What fits into CI; `make test-kernels-full` runs all of it on each."""
+    require("kernels", machine.missing())
+    outcome = tiers[suite].result()
+    print(outcome.line())
+    assert not outcome.failed, outcome.output
+    assert not outcome.unexpected(), outcome.output
+    assert outcome.passed > 20, outcome.output
