@@ -63,6 +63,7 @@ class Operators:
 
     def __init__(self, kubeconfig: str) -> None:
         self.kubeconfig = kubeconfig
+        self.changes: dict[str, Any] = {"node_object_age": 0.5}
         self._running: list[tuple[threading.Event, threading.Thread]] = []
 
     def settings(self, *more: str, identity: str = "test", namespace: str = OPERATORS) -> Settings:
@@ -75,7 +76,7 @@ class Operators:
             ],
             {"POD_NAMESPACE": namespace, "POD_NAME": identity},
         )  # fmt: skip
-        return replace(told, node_object_age=0.5)
+        return replace(told, **self.changes)
 
     def start(self, *more: str, **given: Any) -> threading.Event:
         """Start one; set the event to end it."""

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -50,28 +52,31 @@ def send(host: str, method: str, url: str, body: bytes, headers: dict[str, str])
         connection.close()
 
 
-def push(host: str, repository: str, tags: list[str], credentials: Credentials | None) -> None:
+def push(
+    host: str, repository: str, tags: list[str], credentials: Credentials | None, layer: bytes = LAYER
+) -> None:
     headers = {"Authorization": credentials.basic()} if credentials else {}
-    for blob in (LAYER, b"{}"):
+    for blob in (layer, b"{}"):
         where = send(host, "POST", f"/v2/{repository}/blobs/uploads/", b"", headers)
         kind = {"Content-Type": "application/octet-stream"}
         send(host, "PUT", f"{where}&digest={digest(blob)}", blob, {**headers, **kind})
     for tag in tags:
         kind = {"Content-Type": MANIFEST}
-        send(host, "PUT", f"/v2/{repository}/manifests/{tag}", manifest(LAYER), {**headers, **kind})
+        send(host, "PUT", f"/v2/{repository}/manifests/{tag}", manifest(layer), {**headers, **kind})
 
 
-@pytest.fixture(params=["open", "htpasswd"])
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Credentials | None]]:
+@contextmanager
+def running(folder: Path, *, has_password: bool) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A registry on loopback, with the password of HTPASSWD or without any: its host, its process."""
     program = unpacked("docker-registry", "docker-registry")
     require("cluster", "" if program else "Debian's docker-registry cannot be had")
     assert program is not None
     port, auth = free_port(), ""
-    if request.param == "htpasswd":
-        (tmp_path / "htpasswd").write_text(HTPASSWD)
-        auth = f"auth: {{htpasswd: {{realm: test, path: {tmp_path}/htpasswd}}}}"
-    config = tmp_path / "config.yml"
-    config.write_text(CONFIG.format(root=tmp_path, port=port, auth=auth))
+    if has_password:
+        (folder / "htpasswd").write_text(HTPASSWD)
+        auth = f"auth: {{htpasswd: {{realm: test, path: {folder}/htpasswd}}}}"
+    config = folder / "config.yml"
+    config.write_text(CONFIG.format(root=folder, port=port, auth=auth))
     process = subprocess.Popen(
         [program, "serve", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -81,10 +86,18 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.05)
-        yield f"127.0.0.1:{port}", Credentials("me", "secret") if auth else None
+        yield f"127.0.0.1:{port}", process
     finally:
+        process.send_signal(signal.SIGCONT)  # a test may have stopped it
         process.terminate()
         process.wait(10)
+
+
+@pytest.fixture(params=["open", "htpasswd"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Credentials | None]]:
+    has_password = request.param == "htpasswd"
+    with running(tmp_path, has_password=has_password) as (host, _):
+        yield host, Credentials("me", "secret") if has_password else None
 
 
 def test_a_bundle_comes_back_by_tag_digest_and_highest_version(
