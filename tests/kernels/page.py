@@ -19,14 +19,26 @@ MARK: Final = "own_kernel"
 
 
 def own_kernel() -> Iterator[tuple[str, str, str]]:
-    """(file, test, reason) of each test of the tier that only the machine's own kernel or host can run."""
+    """(file, test, reason) of each test of the tier that only the machine's own kernel or host can run.
+
+    Of a file whose pytestmark says it, "all" is the test.
+    """
     for path in sorted((REPOSITORY / FOLDER).glob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.FunctionDef):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                found = [(node.name, _reason(one)) for one in node.decorator_list]
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+                found = [("all", _reason(node.value))]
+            else:
                 continue
-            for one in node.decorator_list:
-                if isinstance(one, ast.Call) and ast.unparse(one.func) == f"pytest.mark.{MARK}":
-                    yield path.name, node.name, ast.literal_eval(one.args[0])
+            yield from ((path.name, name, reason) for name, reason in found if reason)
+
+
+def _reason(node: ast.expr) -> str:
+    """The mark's reason; empty for any other expression."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func) != f"pytest.mark.{MARK}":
+        return ""
+    return str(ast.literal_eval(node.args[0]))
 
 
 def left_out_table() -> str:
