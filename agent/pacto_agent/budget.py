@@ -20,9 +20,25 @@ from kubectl_pacto.model.node_codec import encode_node
 METADATA_BYTES = 2048
 
 
+def text_of(raw: dict[str, Any]) -> str:
+    """Compact JSON, as it is sent; of an object with pods these come last.
+
+    Pod by pod: the encoder holds every word of what it is given until it is done with it, and for a
+    full node these are several times the text.
+    """
+    if not raw.get("pods"):
+        return _compact(raw)
+    head = _compact({name: value for name, value in raw.items() if name != "pods"})
+    return f'{head[:-1]},"pods":[{",".join(map(_compact, raw["pods"]))}]}}'
+
+
+def _compact(raw: Any) -> str:
+    return json.dumps(raw, separators=(",", ":"))
+
+
 def encoded(raw: dict[str, Any]) -> bytes:
-    """Compact JSON, as it is sent."""
-    return json.dumps(raw, separators=(",", ":")).encode()
+    """text_of() as bytes."""
+    return text_of(raw).encode()
 
 
 def fit(observation: NodeRuntimeObservation, limit: int = OBJECT_BYTES) -> dict[str, Any]:

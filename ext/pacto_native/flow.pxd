@@ -47,9 +47,9 @@ cdef extern from "flow.h":
 cdef extern from "flow_reader.h":
     struct pacto_entry:
         pacto_spill_key key
-        uint64_t succeeded
-        uint64_t failed
-        uint64_t aborted
+        uint32_t succeeded
+        uint32_t failed
+        uint32_t aborted
         uint32_t success_stamp
         uint32_t failure_stamp
         uint32_t reason

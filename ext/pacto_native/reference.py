@@ -36,6 +36,7 @@ SPILL_KEY: Final = struct.Struct("=QQI16sHBB")
 SPILL: Final = struct.Struct("=QII")
 
 U64: Final = (1 << 64) - 1
+U32: Final = (1 << 32) - 1  # where a count of one moment stops
 
 ESTABLISHED: Final = 1
 SYN_SENT: Final = 2
@@ -161,13 +162,13 @@ class FlowReader:
         if kind == CONNECTED:
             if not sums.succeeded or is_later(stamp, sums.success_stamp):
                 sums.success_stamp = stamp
-            sums.succeeded = sums.succeeded + count & U64
+            sums.succeeded = min(sums.succeeded + count, U32)
         elif reason == REASON_ABORTED:
-            sums.aborted = sums.aborted + count & U64
+            sums.aborted = min(sums.aborted + count, U32)
         else:
             if not sums.failed or not is_later(sums.failure_stamp, stamp):
                 sums.failure_stamp, sums.reason = stamp, reason
-            sums.failed = sums.failed + count & U64
+            sums.failed = min(sums.failed + count, U32)
 
 
 _HEX8 = rb"[0-9A-Fa-f]{8}"

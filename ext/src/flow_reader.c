@@ -2,12 +2,42 @@
 #include "flow_reader.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Inlined, a key stays in registers: half of what a record costs. */
+#define INLINE static inline __attribute__((always_inline))
+
+static void make_secret(struct pacto_reader *reader)
+{
+	if (getrandom(reader->secret, sizeof(reader->secret), GRND_NONBLOCK) != sizeof(reader->secret))
+		for (int i = 0; i < PACTO_SECRETS; i++) /* early in a boot: no secret, but still a hash */
+			reader->secret[i] = 0x9e3779b97f4a7c15ull * (2 * i + 1);
+	for (int i = 0; i < PACTO_SECRETS; i++)
+		reader->secret[i] |= 1;
+}
+
+/* All zero and untouched, so that only what is used takes memory. */
+static struct pacto_buffer *new_buffer(void)
+{
+	void *buffer = mmap(NULL, sizeof(struct pacto_buffer), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return buffer == MAP_FAILED ? NULL : buffer;
+}
+
+static void free_buffer(struct pacto_buffer *buffer)
+{
+	if (buffer)
+		munmap(buffer, sizeof(*buffer));
+}
 
 struct pacto_reader *pacto_reader_new(void)
 {
@@ -17,9 +47,10 @@ struct pacto_reader *pacto_reader_new(void)
 		return NULL;
 	reader->epoll = reader->stop_event = -1;
 	pthread_mutex_init(&reader->lock, NULL);
-	reader->filling = calloc(1, sizeof(*reader->filling));
-	reader->taken = calloc(1, sizeof(*reader->taken));
+	reader->filling = new_buffer();
+	reader->taken = new_buffer();
 	reader->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	make_secret(reader);
 	if (reader->filling && reader->taken && reader->stop_event >= 0)
 		return reader;
 	pacto_reader_free(reader);
@@ -35,40 +66,76 @@ void pacto_reader_free(struct pacto_reader *reader)
 	if (reader->stop_event >= 0)
 		close(reader->stop_event);
 	free(reader->per_cpu);
-	free(reader->taken);
-	free(reader->filling);
+	free_buffer(reader->taken);
+	free_buffer(reader->filling);
 	pthread_mutex_destroy(&reader->lock);
 	free(reader);
 }
 
-static __u64 hash_of(const struct pacto_spill_key *key)
-{
-	__u64 words[sizeof(*key) / 8], hash = 0x9e3779b97f4a7c15ull;
+/* A key in registers: built in memory piece by piece it could not be read back in words at once. */
+struct key_words {
+	__u64 cgroup_id;
+	__u64 net_cookie;
+	__u64 address[2];
+	__u32 netns;
+	__u16 port;
+	__u8 family;
+};
 
-	memcpy(words, key, sizeof(words));
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		hash ^= words[i];
-		hash *= 0xff51afd7ed558ccdull;
-		hash ^= hash >> 32;
-	}
-	return hash;
+/*
+ * Multiply and add by secret odd numbers, whose upper bits are then as good as random whatever peers
+ * a pod connects to. The products do not wait for each other.
+ */
+INLINE __u64 slot_of(const struct pacto_reader *reader, const struct key_words *words)
+{
+	const __u64 *secret = reader->secret;
+	__u64 rest = (__u64)words->netns << 32 | (__u64)words->port << 8 | words->family;
+	__u64 hash = words->cgroup_id * secret[0] + words->net_cookie * secret[1] +
+		     words->address[0] * secret[2] + words->address[1] * secret[3] + rest * secret[4];
+
+	return hash >> (64 - PACTO_TABLE_BITS);
 }
 
-static struct pacto_entry *entry_of(struct pacto_buffer *buffer, const struct pacto_spill_key *key)
+INLINE int is_same(const struct key_words *words, const struct pacto_spill_key *key)
 {
-	__u64 slot = hash_of(key);
+	__u64 address[2];
 
-	for (;; slot++) { /* half the slots at most are used, so there is a free one */
+	memcpy(address, key->address, sizeof(address));
+	return !((words->cgroup_id ^ key->cgroup_id) | (words->net_cookie ^ key->net_cookie) |
+		 (words->address[0] ^ address[0]) | (words->address[1] ^ address[1]) |
+		 (words->netns ^ key->netns) | (__u32)(words->port ^ key->port) |
+		 (__u32)(words->family ^ key->family));
+}
+
+static struct pacto_entry *new_entry(struct pacto_buffer *buffer, __u16 *number,
+				     const struct key_words *words)
+{
+	struct pacto_entry *entry;
+
+	if (buffer->used == PACTO_TABLE_ENTRIES)
+		return NULL;
+	*number = ++buffer->used;
+	entry = &buffer->entries[*number - 1];
+	*entry = (struct pacto_entry){ .key = { .cgroup_id = words->cgroup_id,
+						.net_cookie = words->net_cookie,
+						.netns = words->netns,
+						.port = words->port,
+						.family = words->family } };
+	memcpy(entry->key.address, words->address, sizeof(entry->key.address));
+	return entry;
+}
+
+INLINE struct pacto_entry *entry_of(struct pacto_reader *reader, const struct key_words *words)
+{
+	struct pacto_buffer *buffer = reader->filling;
+
+	/* half the slots at most are used, so there is a free one */
+	for (__u64 slot = slot_of(reader, words);; slot++) {
 		__u16 *number = &buffer->index[slot & (PACTO_TABLE_SLOTS - 1)];
 
-		if (!*number) {
-			if (buffer->used == PACTO_TABLE_ENTRIES)
-				return NULL;
-			*number = ++buffer->used;
-			buffer->entries[*number - 1] = (struct pacto_entry){ .key = *key };
-			return &buffer->entries[*number - 1];
-		}
-		if (!memcmp(&buffer->entries[*number - 1].key, key, sizeof(*key)))
+		if (!*number)
+			return new_entry(buffer, number, words);
+		if (is_same(words, &buffer->entries[*number - 1].key))
 			return &buffer->entries[*number - 1];
 	}
 }
@@ -78,29 +145,37 @@ static int is_later(__u32 stamp, __u32 than)
 	return (int)(stamp - than) > 0; /* stamps wrap after 49 days */
 }
 
-static void add(struct pacto_reader *reader, const struct pacto_spill_key *key, int kind, int reason,
-		__u32 stamp, __u64 count)
+INLINE __u32 sum_of(__u32 count, __u64 more)
 {
-	struct pacto_entry *entry = entry_of(reader->filling, key);
+	return more > UINT32_MAX - count ? UINT32_MAX : count + (__u32)more;
+}
+
+INLINE void add(struct pacto_reader *reader, const struct key_words *key, int kind, int reason, __u32 stamp,
+		__u64 count)
+{
+	struct pacto_entry *entry = entry_of(reader, key);
 
 	if (!entry) {
 		reader->overflowed[kind] += count;
 	} else if (kind == PACTO_CONNECTED) {
 		if (!entry->succeeded || is_later(stamp, entry->success_stamp))
 			entry->success_stamp = stamp;
-		entry->succeeded += count;
+		entry->succeeded = sum_of(entry->succeeded, count);
 	} else if (reason == PACTO_REASON_ABORTED) {
-		entry->aborted += count;
+		entry->aborted = sum_of(entry->aborted, count);
 	} else {
 		if (!entry->failed || !is_later(entry->failure_stamp, stamp)) {
 			entry->failure_stamp = stamp;
 			entry->reason = reason;
 		}
-		entry->failed += count;
+		entry->failed = sum_of(entry->failed, count);
 	}
 }
 
-static int is_ours(const struct pacto_flow *flow)
+/* in place: a test's bytes need not be aligned, and the ring's are */
+typedef struct pacto_flow unaligned_flow __attribute__((aligned(1)));
+
+INLINE int is_ours(const unaligned_flow *flow)
 {
 	if (flow->kind >= PACTO_KINDS || (flow->family != 4 && flow->family != 6))
 		return 0;
@@ -113,32 +188,31 @@ int pacto_reader_feed(void *context, void *record, size_t size)
 {
 	struct pacto_reader *reader = context;
 	struct pacto_buffer *buffer = reader->filling;
-	struct pacto_flow flow;
+	const unaligned_flow *flow = record;
 
 	reader->records++;
-	if (size != sizeof(flow)) {
+	if (size != sizeof(*flow)) {
 		reader->malformed++;
 		return 0;
 	}
-	memcpy(&flow, record, sizeof(flow)); /* a test's bytes need not be aligned */
-	if (!is_ours(&flow)) {
+	if (!is_ours(flow)) {
 		reader->malformed++;
-	} else if (flow.kind == PACTO_LISTEN || flow.kind == PACTO_UNLISTEN) {
+	} else if (flow->kind == PACTO_LISTEN || flow->kind == PACTO_UNLISTEN) {
 		if (buffer->logged == PACTO_LOG_ENTRIES)
-			reader->overflowed[flow.kind]++;
+			reader->overflowed[flow->kind]++;
 		else
-			buffer->log[buffer->logged++] = flow;
+			buffer->log[buffer->logged++] = *flow;
 	} else {
-		struct pacto_spill_key key = {
-			.cgroup_id = flow.cgroup_id,
-			.net_cookie = flow.net_cookie,
-			.netns = flow.netns,
-			.port = flow.port,
-			.family = flow.family,
+		struct key_words key = {
+			.cgroup_id = flow->cgroup_id,
+			.net_cookie = flow->net_cookie,
+			.netns = flow->netns,
+			.port = flow->port,
+			.family = flow->family,
 		};
 
-		memcpy(key.address, flow.address, sizeof(key.address));
-		add(reader, &key, flow.kind, flow.reason, flow.stamp, 1);
+		memcpy(key.address, flow->address, sizeof(key.address));
+		add(reader, &key, flow->kind, flow->reason, flow->stamp, 1);
 	}
 	return 0;
 }
@@ -146,10 +220,16 @@ int pacto_reader_feed(void *context, void *record, size_t size)
 void pacto_reader_feed_spilled(struct pacto_reader *reader, const struct pacto_spill_key *spilled,
 			       const struct pacto_spill *value)
 {
-	struct pacto_spill_key key = *spilled;
-	int kind = key.kind == PACTO_CONNECTED ? PACTO_CONNECTED : PACTO_FAILED;
+	struct key_words key = {
+		.cgroup_id = spilled->cgroup_id,
+		.net_cookie = spilled->net_cookie,
+		.netns = spilled->netns,
+		.port = spilled->port,
+		.family = spilled->family,
+	};
+	int kind = spilled->kind == PACTO_CONNECTED ? PACTO_CONNECTED : PACTO_FAILED;
 
-	key.kind = 0;
+	memcpy(key.address, spilled->address, sizeof(key.address));
 	add(reader, &key, kind, value->reason, value->stamp, value->count);
 }
 

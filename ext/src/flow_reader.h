@@ -12,25 +12,28 @@
 #include <stddef.h>
 #include "flow.h"
 
-#define PACTO_TABLE_SLOTS 16384 /* a power of two */
+#define PACTO_TABLE_BITS 14
+#define PACTO_TABLE_SLOTS (1 << PACTO_TABLE_BITS)
 #define PACTO_TABLE_ENTRIES 8192
 #define PACTO_LOG_ENTRIES 8192
+#define PACTO_LINE_BYTES 64
 #define PACTO_BATCH 256
+#define PACTO_SECRETS 5
 
+/* A cache line: counts are of a moment, from one take to the next. */
 struct pacto_entry {
 	struct pacto_spill_key key; /* its kind is 0: outcomes are columns here */
-	__u64 succeeded;
-	__u64 failed;
-	__u64 aborted;
+	__u32 succeeded;
+	__u32 failed;
+	__u32 aborted;
 	__u32 success_stamp;
 	__u32 failure_stamp;
 	__u32 reason;
-	__u32 unused;
 };
 
 struct pacto_buffer {
 	__u16 index[PACTO_TABLE_SLOTS]; /* 0: free; else the number of the entry, counted from 1 */
-	struct pacto_entry entries[PACTO_TABLE_ENTRIES];
+	_Alignas(PACTO_LINE_BYTES) struct pacto_entry entries[PACTO_TABLE_ENTRIES];
 	struct pacto_flow log[PACTO_LOG_ENTRIES];
 	unsigned int used;
 	unsigned int logged;
@@ -64,6 +67,7 @@ struct pacto_reader {
 	struct pacto_buffer *taken;
 	struct pacto_lost *per_cpu;
 	struct pacto_lost kernel; /* sums over CPUs, as last read */
+	__u64 secret[PACTO_SECRETS]; /* of the table's hash */
 	__u64 overflowed[PACTO_KINDS]; /* events that found no room in the buffer */
 	__u64 malformed; /* records that were none of ours */
 	__u64 records;

@@ -9,6 +9,7 @@ import threading
 
 from pacto_agent.agent import Agent
 from pacto_agent.config import parse
+from pacto_agent.objectfile import forget_parser
 from pacto_agent.run import make_sink
 from pacto_native.ring import FlowReader
 from tests.bench.node import FullMapper, records
@@ -33,6 +34,7 @@ def main(output: str, listeners: int) -> None:
     options = parse(["--sink", "file", "--output", output, "--node-name", "bench", "--mapper", "proc"])
     agent = Agent(options, make_sink(options), threading.Event())
     agent.open()
+    forget_parser()  # as run.py does
     agent._mapper = FullMapper(listeners)
     reader = agent._tracer._reader if agent._tracer else FlowReader()
     for _ in range(ROUNDS):

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kubectl_pacto.errors import SinkFailed
 from kubectl_pacto.model.bounds import OBJECT_BYTES
+from pacto_agent.budget import text_of
 
 # twice what an object may have: whatever is longer is not ours
 LARGEST_BYTES: Final = 2 * OBJECT_BYTES
@@ -47,12 +48,12 @@ class FileSink:
 
     def put(self, observation: dict[str, Any]) -> None:
         """Hold this object."""
-        self._observation = _text(observation)
+        self._observation = text_of(observation)
         self._write()
 
     def renew(self, lease: dict[str, Any]) -> None:
         """Renew the Lease beside the object."""
-        self._lease = _text(lease)
+        self._lease = text_of(lease)
         self._write()
 
     def _write(self) -> None:
@@ -67,7 +68,3 @@ class FileSink:
             with contextlib.suppress(OSError):
                 os.unlink(beside)
             raise SinkFailed(sink=self._path, problem=error.strerror or str(error)) from error
-
-
-def _text(raw: dict[str, Any]) -> str:
-    return json.dumps(raw, separators=(",", ":"))

@@ -19,6 +19,7 @@ from kubectl_pacto.errors import SinkFailed
 from kubectl_pacto.kube import paths
 from kubectl_pacto.kube.client import JSON, METADATA_ONLY, Client
 from kubectl_pacto.kube.errors import ApiConflict, ApiError, ApiNotFound
+from pacto_agent.budget import text_of
 
 WRITES: Final = 3  # of one object in a row, when somebody else writes it too
 # the most that one publish asks for, each with the client's attempts: object and Lease, looked up and
@@ -104,7 +105,7 @@ class KubernetesSink:
 
     def put(self, observation: dict[str, Any]) -> None:
         """Write the object; raises SinkFailed, and then nothing vouches until a write is acknowledged."""
-        self._text = json.dumps(observation, separators=(",", ":"))
+        self._text = text_of(observation)
         with _as_sink_failed():
             self._object.write(observation)
         self._checked_at = self._clock()

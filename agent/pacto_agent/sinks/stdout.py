@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, TextIO
 
 from kubectl_pacto.errors import SinkFailed
+from pacto_agent.budget import text_of
 
 
 class StdoutSink:
@@ -31,6 +31,6 @@ class StdoutSink:
 
     def _print(self, raw: dict[str, Any]) -> None:
         try:
-            print(json.dumps(raw, separators=(",", ":")), file=self._stream, flush=True)
+            print(text_of(raw), file=self._stream, flush=True)
         except (OSError, ValueError) as error:
             raise SinkFailed(sink="standard output", problem=str(error)) from error

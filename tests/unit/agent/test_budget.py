@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+
+import pytest
 
 from kubectl_pacto.model import bounds
 from kubectl_pacto.model.node import FailureReason, Listener, NodeRuntimeObservation, Peer, PodReason, PodView
 from kubectl_pacto.model.node_codec import decode_node, encode_node
-from pacto_agent.budget import METADATA_BYTES, encoded, fit
+from pacto_agent.budget import METADATA_BYTES, encoded, fit, text_of
 
 
 def peer(number: int, **more: object) -> Peer:
@@ -81,3 +84,15 @@ def test_listeners_go_only_when_no_pod_has_peers_left() -> None:
 def test_an_impossible_limit_ends() -> None:
     raw = fit(node(pod(1, listeners=4, peers=4)), 10)
     assert raw["pods"][0]["peers"] == raw["pods"][0]["listeners"] == []
+
+
+@pytest.mark.parametrize("pods", [(), (PodView("a"),), (PodView("a"), PodView('b"pods":[]'))])
+def test_the_text_is_that_of_the_whole_object(pods: tuple[PodView, ...]) -> None:
+    raw = encode_node(NodeRuntimeObservation(name='n"pods":[]', node_name="n", pods=pods))
+    assert text_of(raw) == json.dumps(raw, separators=(",", ":"))
+    after = {**raw, "later": '"pods":[]x', "more": {"pods": []}}
+    assert json.loads(text_of(after)) == after
+
+
+def test_an_object_without_pods_is_told_as_it_is() -> None:
+    assert text_of({"kind": "Lease", "spec": {"a": 1}}) == '{"kind":"Lease","spec":{"a":1}}'

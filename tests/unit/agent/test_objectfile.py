@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from kubectl_pacto.errors import MissingNativeParts, ObjectRejected
 from pacto_agent import objectfile
-from pacto_agent.objectfile import FLOW, ITERATORS, Shape, inspect_object, packaged_image
+from pacto_agent.objectfile import FLOW, ITERATORS, Shape, forget_parser, inspect_object, packaged_image
 
 SHAPES = [pytest.param(shape, id=shape.name) for shape in (FLOW, ITERATORS)]
 CUTS = 400
@@ -113,3 +114,12 @@ def test_a_record_of_another_size_is_refused_with_both_sizes() -> None:
 def test_an_installation_without_the_object_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingNativeParts, match=r"no-such\.bpf\.o"):
         packaged_image(Shape("no-such.bpf.o", (), ()))
+
+
+def test_a_parser_that_was_forgotten_is_there_again_when_it_is_needed() -> None:
+    image = image_of(FLOW)
+    before = inspect_object(image)
+    assert "elftools.elf.elffile" in sys.modules
+    forget_parser()
+    assert not [name for name in sys.modules if name.startswith("elftools")]
+    assert inspect_object(image) == before
