@@ -14,7 +14,9 @@ from kubectl_pacto.cli.install.objects import merge, path_of, release_objects, t
 from kubectl_pacto.cli.install.ownership import is_ours, read_current, require_ours
 from kubectl_pacto.cli.install.record import Record, identity, read_record
 from kubectl_pacto.cli.install.wait import wait_gone, wait_ready
+from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.client import Client
+from kubectl_pacto.kube.errors import ApiNotFound
 
 Raw = Mapping[str, Any]
 Say = Callable[[str], None]
@@ -48,6 +50,7 @@ def plan(client: Client, namespace: str, given: Raw, *, reset: bool, take_owners
     before = read_record(client, namespace)
     values = merge(before.values if before and not reset else {}, given)
     objects = release_objects(values, namespace)
+    _require_served(client, objects)
     current = read_current(client, objects)
     require_ours(current.values(), take_ownership=take_ownership)
     paths = {path_of(raw) for raw in objects}
@@ -55,6 +58,19 @@ def plan(client: Client, namespace: str, given: Raw, *, reset: bool, take_owners
     kept = _kept(objects, current, namespace, _found(current, before))
     applied = [raw for raw in objects if raw not in kept]
     return Plan(namespace, values, applied, current, kept, _deletable(leaving, before), before)
+
+
+def _require_served(client: Client, objects: Sequence[Raw]) -> None:
+    """Raises UsageError for the one kind that is neither Kubernetes' nor ours, before anything is made."""
+    for raw in objects:
+        if raw["kind"] == "ServiceMonitor":
+            try:
+                client.get(f"/apis/{raw['apiVersion']}")
+            except ApiNotFound:
+                raise UsageError(
+                    "metrics.serviceMonitor.enabled needs the Prometheus operator: this cluster does not"
+                    f" serve {raw['apiVersion']}"
+                ) from None
 
 
 def _found(current: Mapping[str, Raw], before: Record | None) -> frozenset[str]:

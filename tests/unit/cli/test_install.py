@@ -265,6 +265,17 @@ def test_values_merge_as_helm_merges_them(tmp_path: Any) -> None:
     }
 
 
+def test_a_service_monitor_needs_somebody_who_serves_them(bare: Plugin) -> None:
+    prepare(bare.api)
+    words = ["install", "--no-wait", "--set", "metrics.serviceMonitor.enabled=true"]
+    done = bare(*words)
+    assert done.status == 2
+    assert "does not serve monitoring.coreos.com/v1" in done.err
+    assert not bare.api.writes
+    bare.api.put("/apis/monitoring.coreos.com/v1", {"resources": [{"name": "servicemonitors"}]})
+    assert "servicemonitor.monitoring.coreos.com/pacto-operator-metrics created" in bare(*words).out
+
+
 def test_a_null_on_the_command_line_takes_a_bound_of_a_file_away(bare: Plugin, tmp_path: Any) -> None:
     (tmp_path / "a.yaml").write_text("resources: {limits: {cpu: 2, memory: 1Gi}}\n")
     words = ["-f", str(tmp_path / "a.yaml"), "--set", "resources.limits.cpu=null,controller.workers=null"]
