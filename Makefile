@@ -74,7 +74,19 @@ e2e-down: bootstrap ## end that cluster, leave nothing
 
 .PHONY: acceptance
 acceptance: bootstrap ## every scenario on a real cluster (CLUSTER=kind|local)
-	$(ON_CLUSTER) $(BIN)/tox run -e cluster $(ARGS)
+	$(ON_CLUSTER) $(BIN)/tox run -e acceptance $(ARGS)
+
+.PHONY: acceptance-docs
+acceptance-docs: bootstrap ## the same, and docs/acceptance.md from it
+	$(ON_CLUSTER) PACTO_ACCEPTANCE_DOCS=$(CURDIR)/docs/acceptance.md $(BIN)/tox run -e acceptance
+
+.PHONY: faults
+faults: bootstrap ## what is claimed while things break, fault by fault (CLUSTER=kind|local)
+	$(ON_CLUSTER) $(BIN)/tox run -e faults $(ARGS)
+
+.PHONY: faults-docs
+faults-docs: bootstrap ## the same, and docs/faults.md from it
+	$(ON_CLUSTER) PACTO_FAULTS_DOCS=$(CURDIR)/docs/faults.md $(BIN)/tox run -e faults
 
 .PHONY: test-acceptance-kind-runtime-conformance
 test-acceptance-kind-runtime-conformance: ## the specification's name: acceptance on kind (docker)

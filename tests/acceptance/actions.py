@@ -27,11 +27,11 @@ VERSIONS: Final = {
     "EndpointSlice": "discovery.k8s.io/v1", "Ingress": "networking.k8s.io/v1", "Deployment": "apps/v1",
     "StatefulSet": "apps/v1", "Pacto": "pacto.trianalab.io/v1alpha1",
 }  # fmt: skip
-# prints the agents' pids of the node in whose pid namespace it runs
+# prints the agents' pids of the node in whose pid namespace it runs; its own words do not match its pattern
 FIND_AGENTS: Final = """
 for one in /proc/[0-9]*; do
   words=$(tr "\\0" " " <$one/cmdline 2>/dev/null)
-  case "$words" in *"agent --sink kubernetes"*) echo ${one#/proc/};; esac
+  case "$words" in *"pacto agent --sink "kubernete[s]*) echo ${one#/proc/};; esac
 done
 """
 

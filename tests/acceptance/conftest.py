@@ -86,7 +86,7 @@ def three_nodes(cluster: Live) -> Live:
     return cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def run(
     three_nodes: Live, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Run]:

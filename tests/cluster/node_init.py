@@ -24,8 +24,8 @@ from tests.cluster.node_config import INSIDE, SOCKET
 from tests.cluster.process import wait_until
 
 READY_SECONDS: Final = 30
-PROXY_STARTS: Final = 10
-PROXY_PAUSE: Final = 0.5
+RESTARTS: Final = 10
+RESTART_PAUSE: Final = 0.5
 
 
 def mount(*arguments: str) -> None:
@@ -97,23 +97,24 @@ def import_image(archive: Path) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def wait_for_any(daemons: dict[int, str], start_proxy: Callable[[], int]) -> NoReturn:
+def wait_for_any(daemons: dict[int, str], starters: dict[str, Callable[[], int]]) -> NoReturn:
     """Reap orphans until one of the daemons ends for good.
 
     kube-proxy ends itself when it sees its node change and counts on being started again, as its
-    DaemonSet does; one that cannot run uses its starts up and ends the node like the others.
+    DaemonSet does, and so does a kubelet, by its service manager; one that cannot run uses its starts up
+    and ends the node like containerd.
     """
-    starts = PROXY_STARTS
+    starts = dict.fromkeys(starters, RESTARTS)
     while True:
         pid, status = os.wait()
         if pid not in daemons:
             continue
         name, code = daemons.pop(pid), os.waitstatus_to_exitcode(status)
-        if name != "proxy" or not starts:
+        if not starts.get(name):
             sys.exit(f"{name} ended with status {code}")
-        starts -= 1
-        time.sleep(PROXY_PAUSE)
-        daemons[start_proxy()] = name
+        starts[name] -= 1
+        time.sleep(RESTART_PAUSE)
+        daemons[starters[name]()] = name
 
 
 def main(cluster: str, name: str) -> None:
@@ -129,13 +130,13 @@ def main(cluster: str, name: str) -> None:
         sys.exit("containerd does not answer")
     import_image(node.cluster.state / "pause.tar")
     (INSIDE / "booted").touch()
-    daemons[daemon(node, "kubelet", *kubelet(node, program))] = "kubelet"
-
-    def start_proxy() -> int:
-        return daemon(node, "proxy", program, "kube-proxy", f"--config={INSIDE}/proxy.yaml")
-
-    daemons[start_proxy()] = "proxy"
-    wait_for_any(daemons, start_proxy)
+    proxy = (program, "kube-proxy", f"--config={INSIDE}/proxy.yaml")
+    starters: dict[str, Callable[[], int]] = {
+        "kubelet": lambda: daemon(node, "kubelet", *kubelet(node, program)),
+        "proxy": lambda: daemon(node, "proxy", *proxy),
+    }
+    daemons |= {start(): name for name, start in starters.items()}
+    wait_for_any(daemons, starters)
 
 
 if __name__ == "__main__":
