@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""What the probes say, what has a Pacto checked, and that nothing of a node does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kubectl_pacto.controller import operator as module
+from kubectl_pacto.controller.connection import Connection
+from kubectl_pacto.controller.operator import Operator
+from kubectl_pacto.controller.options import settings
+from kubectl_pacto.controller.revisions import decode_revision
+from kubectl_pacto.kube.polled import PolledObject
+from kubectl_pacto.kube.reflector import Key
+from kubectl_pacto.kube.transport import Server
+from kubectl_pacto.model.decode_net import decode_lease
+from kubectl_pacto.model.fields import Fields
+from tests.support import builders
+from tests.unit.controller.fixtures import KEY, KINDS
+from tests.unit.controller.registry_world import revision_like
+
+POD = {"POD_NAMESPACE": "pacto-operator-system"}
+KERNEL = ["--kernel-evidence-namespace", "agents"]
+Raw = dict[str, Any]
+
+
+def make(*arguments: str) -> Operator:
+    """An operator whose API server nobody ever reaches."""
+    return Operator(settings([*KERNEL, *arguments], POD), Connection(Server("127.0.0.1", 1), lambda: None))
+
+
+@pytest.fixture
+def operator() -> Iterator[Operator]:
+    made = make()
+    yield made
+    made.close()
+
+
+def put(operator: Operator, raw: Raw, *, generation: int = 1, revision: str = "") -> None:
+    """An object as its watch brings it."""
+    metadata = raw["metadata"]
+    if raw["kind"] == "Pacto":
+        metadata.update(generation=generation, uid="u1", resourceVersion="1")
+        raw.setdefault("status", {})["currentRevision"] = revision
+    operator.live.tables[raw["kind"]].put(
+        (metadata.get("namespace", ""), metadata["name"]), KINDS[raw["kind"]].decode(raw)
+    )
+
+
+def due(operator: Operator) -> set[Key]:
+    """The Pactos that wait for a check; they are taken, and done."""
+    found = set()
+    while (taken := operator.queue.take(0.3)) is not None:
+        found.add(taken.key)
+        operator.queue.done(taken.key)
+    return found
+
+
+def test_it_is_ready_once_every_kind_was_listed_and_names_those_that_were_not(operator: Operator) -> None:
+    assert operator.is_ready().startswith("not listed yet: Pacto, Service, ")
+    last = list(operator.reflectors)[-1]
+    for name, reflector in operator.reflectors.items():
+        if name != last:
+            reflector._listed.set()
+    assert operator.is_ready() == f"not listed yet: {last}"
+    operator.reflectors[last]._listed.set()
+    assert operator.is_ready() == ""
+
+
+def test_what_is_read_of_the_kernel_must_be_listed_too(operator: Operator) -> None:
+    assert "Lease" in operator.reflectors
+    without = Operator(settings([], POD), Connection(Server("127.0.0.1", 1), lambda: None))
+    assert "Lease" not in without.reflectors
+    without.close()
+
+
+def test_it_is_well_while_its_threads_live(operator: Operator) -> None:
+    assert operator.is_ill() == ""
+    stop = threading.Event()
+    operator._start("worker 0", lambda: stop.wait(10) and None)
+    assert operator.is_ill() == ""
+    stop.set()
+    for thread in operator._threads:
+        thread.join(10)
+    assert operator.is_ill() == "ended: worker 0"
+
+
+def test_a_check_that_hangs_is_an_illness(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator.queue.add(KEY)
+    operator.queue.take(1)
+    assert operator.is_ill() == ""
+    monkeypatch.setattr(module, "STUCK_SECONDS", -1.0)
+    assert operator.is_ill().startswith("a check has been running for ")
+
+
+def test_nothing_of_a_node_and_no_pod_or_slice_has_anything_checked(operator: Operator) -> None:
+    rows = {"pods": {"a": {}}, "providers": {"db": {}}}
+    objects = builders.objects(rows)
+    for raw in objects:
+        if raw["kind"] == "Pacto":
+            put(operator, raw)
+    assert due(operator) == {KEY, ("data", "db")}
+    for raw in objects:
+        if raw["kind"] in ("Pod", "EndpointSlice", "Namespace", "Ingress"):
+            put(operator, raw)
+        if raw["kind"] == "Lease":
+            operator.heartbeats.put(("agents", raw["metadata"]["name"]), decode_lease(Fields(raw)))
+    assert {raw["kind"] for raw in objects} >= {"Pod", "EndpointSlice", "Lease", "NodeRuntimeObservation"}
+    assert due(operator) == set()
+
+
+def test_a_service_of_its_name_has_it_checked(operator: Operator) -> None:
+    objects = builders.objects({})
+    for kind in ("Pacto", "Service"):
+        for raw in objects:
+            if raw["kind"] == kind:
+                put(operator, raw)
+        assert due(operator) == {KEY}
+
+
+@pytest.mark.parametrize(
+    ("current", "owner", "is_checked"), [("r1", "u1", True), ("r2", "u1", False), ("r1", "another", False)]
+)
+def test_a_deleted_revision_has_its_pacto_checked_where_it_is_the_current_one(
+    operator: Operator, current: str, owner: str, is_checked: bool
+) -> None:
+    (pacto,) = [raw for raw in builders.objects({}) if raw["kind"] == "Pacto"]
+    put(operator, pacto, revision=current)
+    assert due(operator) == {KEY}
+    revised = operator._registries.revisions.table
+    raw = revision_like("r1", owner=owner)
+    raw["metadata"]["namespace"] = "shop"
+    revised.put(("shop", "r1"), decode_revision(raw))
+    assert due(operator) == set()
+    revised.drop(("shop", "r1"))
+    assert due(operator) == ({KEY} if is_checked else set())
+
+
+def test_a_contract_that_arrives_has_its_pacto_checked(operator: Operator) -> None:
+    operator._registries.downloads._changed(KEY)
+    assert due(operator) == {KEY}
+
+
+def test_in_one_namespace_nothing_outside_of_it_is_listed() -> None:
+    watched = make("--watch-namespace", "shop")
+    paths = {name: one.path for name, one in watched.reflectors.items() if name != "Lease"}
+    assert all("/namespaces/shop" in path for path in paths.values()), paths
+    assert paths["PactoRevision"] == "/apis/pacto.trianalab.io/v1alpha1/namespaces/shop/pactorevisions"
+    assert isinstance(watched.reflectors["Namespace"], PolledObject)
+    assert paths["Namespace"] == "/api/v1/namespaces/shop"
+    watched.close()
+
+
+def test_an_end_does_not_wait_for_a_registry(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    forever = threading.Event()
+    monkeypatch.setattr(module, "CLOSE_SECONDS", 5.0)
+    operator._start("registry 0", lambda: forever.wait(60) and None)
+    operator.close()
+    assert any(thread.is_alive() for thread in operator._threads)
+    forever.set()
