@@ -8,6 +8,7 @@ no address is kept as it is (it then equals nothing but itself).
 from __future__ import annotations
 
 import ipaddress
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -46,16 +47,29 @@ def _parse(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return address
 
 
-@lru_cache(maxsize=65536)
+# IPv4 in its one spelling, which nearly all addresses of a fleet have: too many to remember each of them
+_OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_is_plain: Final = re.compile(rf"{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}").fullmatch
+
+
 def canonical(text: str) -> str:
     """The one spelling of an address: IPv4-mapped as IPv4, IPv6 shortened, no zone."""
+    return text if _is_plain(text) else _respelled(text)
+
+
+@lru_cache(maxsize=16384)
+def _respelled(text: str) -> str:
     address = _parse(text)
     return text if address is None else str(address)
 
 
-@lru_cache(maxsize=65536)
 def family(text: str) -> int:
     """4 or 6; 0 when the text is no address."""
+    return 4 if _is_plain(text) else _other_family(text)
+
+
+@lru_cache(maxsize=16384)
+def _other_family(text: str) -> int:
     address = _parse(text)
     return 0 if address is None else address.version
 

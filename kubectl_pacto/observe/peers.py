@@ -70,7 +70,7 @@ class Callers:
     at: float
     covered: tuple[Coverage, ...] = ()
     meshed: frozenset[str] = frozenset()
-    attempts: dict[Address, list[Attempt]] = field(default_factory=dict)
+    attempts: dict[Address, list[tuple[Coverage, Peer]]] = field(default_factory=dict)
 
     def contacts(self, addresses: Iterable[ServiceAddress]) -> list[Contact]:
         """What is known of each of these addresses that the pods ever called."""
@@ -78,7 +78,8 @@ class Callers:
         # in an order of their own: the API gives endpoints in any
         for address in sorted(addresses, key=lambda item: item.address):
             if address.address in self.attempts:
-                contact = _join(self.at, address, self.attempts[address.address])
+                attempts = [_attempt(coverage, peer) for coverage, peer in self.attempts[address.address]]
+                contact = _join(self.at, address, attempts)
                 if contact is not None:
                     found.append(contact)
         return found
@@ -97,11 +98,12 @@ def find_callers(snapshot: Snapshot) -> Callers:
     pods = running_pods(snapshot)
     covered = tuple(cover(snapshot, pod) for pod in pods)
     meshed = frozenset(pod.name for pod in pods if in_mesh(snapshot, pod))
-    attempts: defaultdict[Address, list[Attempt]] = defaultdict(list)
+    # pods call far more addresses than anything asks about: what they say of one is read when it is
+    attempts: defaultdict[Address, list[tuple[Coverage, Peer]]] = defaultdict(list)
     for coverage in covered:
         if coverage.view is not None and coverage.pod.name not in meshed:
             for peer in coverage.view.peers:
-                attempts[canonical(peer.address), peer.port].append(_attempt(coverage, peer))
+                attempts[canonical(peer.address), peer.port].append((coverage, peer))
     return Callers(snapshot.at, covered, meshed, dict(attempts))
 
 
