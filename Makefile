@@ -119,6 +119,10 @@ chart: bootstrap ## the Helm chart's archive, into dist/charts
 krew: bootstrap ## the krew archive of this platform and its manifest, into dist/krew
 	$(BIN)/python scripts/krew.py $(ARGS)
 
+.PHONY: release-dry-run
+release-dry-run: bootstrap ## all that a release has, into dist/release, verified; publishes nothing (root for the image)
+	$(SUDO) $(BIN)/python scripts/release.py $(ARGS)
+
 .PHONY: bench
 bench: bootstrap ## figures of this machine, beside a ratio of the same run (root)
 	@for one in $(filter-out %/operator_churn.py,$(wildcard tests/bench/[a-z]*.py)); do \
@@ -127,6 +131,11 @@ bench: bootstrap ## figures of this machine, beside a ratio of the same run (roo
 .PHONY: bench-churn
 bench-churn: bootstrap ## the operator through 24 simulated hours (minutes; ARGS="--hours 48")
 	$(BIN)/python -m tests.bench.operator_churn $(ARGS)
+
+.PHONY: soak
+soak: bootstrap ## the agent's memory over 10,000 publishes and 5,000 pods, into docs/soak.txt (root, half an hour)
+	$(SUDO) $(BIN)/python -m tests.bench.churn | tee docs/soak.txt
+	$(SUDO) $(BIN)/python -m tests.bench.soak | tee -a docs/soak.txt
 
 .PHONY: fuzz
 fuzz: bootstrap ## coverage-guided fuzzing of every parser (SECONDS=60 each; clang and its runtime)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The whole agent under load: `python -m tests.bench.agent_load` (root).
 
-The real process with a file sink, idle, at two steady rates, and at the machine's full rate under a
-quota of a fifth of a CPU while it publishes every second. CPU is the agent's beside the load's.
+The real process with a file sink that publishes every second: idle, at two steady rates, and at the
+machine's full rate, also under a quota of a fifth of a CPU. CPU is the agent's beside the load's.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.bench.churn import MALLOC
 from tests.support.load import load_program, pod_group, run_load
 
 STEADY_SECONDS: Final = 10
@@ -61,8 +62,8 @@ class Agent:
 
 
 @contextmanager
-def agent(quota: Path | None = None) -> Iterator[Agent]:
-    """Started, publishing every second; in a cgroup with a quota where one is given."""
+def agent(quota: Path | None = None, *, interval: str = "1s") -> Iterator[Agent]:
+    """Started and publishing; in a cgroup with a quota where one is given; memory as the DaemonSet has it."""
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory) / "node.json"
 
@@ -71,7 +72,11 @@ def agent(quota: Path | None = None) -> Iterator[Agent]:
                 (quota / "cgroup.procs").write_text(str(os.getpid()))
 
         command = [sys.executable, "-m", "pacto_agent", "--sink", "file", "--output", str(output)]
-        process = subprocess.Popen([*command, "--publish-interval", "1s"], preexec_fn=enter)  # noqa: PLW1509 - no thread runs yet
+        process = subprocess.Popen(
+            [*command, "--publish-interval", interval],
+            preexec_fn=enter,  # noqa: PLW1509 - no thread runs yet
+            env={**os.environ, **MALLOC},
+        )
         made = Agent(process, output)
         try:
             deadline = time.monotonic() + 60
@@ -122,16 +127,16 @@ def steady(program: Path) -> None:
         print(f"resident memory: {running.rss_mib():.1f} MiB")
 
 
-def full_rate(program: Path) -> None:
-    """As fast as the machine can, while the agent has a fifth of a CPU."""
-    with fifth_of_a_cpu() as quota, agent(quota) as running, pod_group() as (uid, group):
+def full_rate(program: Path, quota: Path | None) -> None:
+    """As fast as the machine can, while the agent has all it wants, or a fifth of a CPU."""
+    with agent(quota) as running, pod_group() as (uid, group):
         time.sleep(3)
         done = run_load(program, FULL, "normal", group=group)
         time.sleep(4)
         dropped = running.published()["collection"]["droppedEvents"]
         counted = running.connections(uid)
-    speed = f"{FULL} connections at {FULL / done.seconds:,.0f}/s under a quota of 200m"
-    print(f"{speed}: {dropped} dropped, {counted} counted")
+    limit = "without a quota" if quota is None else "under a quota of 200m"
+    print(f"{FULL} connections at {FULL / done.seconds:,.0f}/s {limit}: {dropped} dropped, {counted} counted")
 
 
 def main() -> int:
@@ -139,7 +144,9 @@ def main() -> int:
     print(f"{os.uname().release}, {os.cpu_count()} CPUs")
     with load_program() as program:
         steady(program)
-        full_rate(program)
+        full_rate(program, None)
+        with fifth_of_a_cpu() as quota:
+            full_rate(program, quota)
     return 0
 
 
