@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kubectl_pacto.cli.options import FailOn, trips
 from kubectl_pacto.cli.render.columns import FORMS
-from kubectl_pacto.engine.ladder import ContractStatus, Summary
-from kubectl_pacto.model.node import AGENT_NAMESPACE
+from kubectl_pacto.model.bounds import AGENT_NAMESPACE
+
+if TYPE_CHECKING:
+    from kubectl_pacto.engine.ladder import ContractStatus, Summary
 
 GATE_TRIPPED: Final = 3
 
@@ -40,10 +42,14 @@ fail_option = click.option(
 
 def gate(fail_on: str, pactos: list[dict[str, Any]]) -> int:
     """The exit status: 3 where the gate stops one of these Pactos (raw objects)."""
+    if fail_on == FailOn.NEVER:
+        return 0
     return GATE_TRIPPED if trips(FailOn(fail_on), [_verdict(raw) for raw in pactos]) else 0
 
 
 def _verdict(raw: Mapping[str, Any]) -> tuple[ContractStatus, Summary]:
+    from kubectl_pacto.engine.ladder import ContractStatus, Summary
+
     status = raw.get("status") or {}
     summary = status.get("summary") or {}
     counts = [int(summary.get(f"{name}Count") or 0) for name in ("error", "warning", "info", "unknown")]

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubectl_pacto.engine.ladder import ContractStatus, Summary
 from kubectl_pacto.model.duration import parse_duration
 from kubectl_pacto.model.instant import parse_instant
+
+if TYPE_CHECKING:
+    from kubectl_pacto.engine.ladder import ContractStatus, Summary
 
 
 class Duration(click.ParamType[float]):
@@ -55,6 +57,8 @@ class FailOn(StrEnum):
 
 def trips(gate: FailOn, results: Iterable[tuple[ContractStatus, Summary]]) -> bool:
     """Whether any of these results is one that the gate stops."""
+    from kubectl_pacto.engine.ladder import ContractStatus
+
     for status, summary in results:
         found = [gate is not FailOn.NEVER and (summary.errors > 0 or status is ContractStatus.INVALID)]
         if gate in (FailOn.WARNING, FailOn.UNKNOWN):

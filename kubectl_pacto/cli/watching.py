@@ -7,8 +7,6 @@ every few seconds.
 
 from __future__ import annotations
 
-import re
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +20,6 @@ REFRESH_SECONDS: Final = 5.0
 # several objects that change together are one change
 SETTLE_SECONDS: Final = 0.5
 HOME_AND_CLEAR: Final = "\x1b[H\x1b[J"
-_COLOUR: Final = re.compile("\x1b\\[[0-9]+m")
 # what changes without anything having changed
 _VOLATILE: Final = frozenset({"generatedAt", "checkedSecondsAgo", "heartbeatAgeSeconds", "lastReconciledAt"})
 
@@ -45,6 +42,8 @@ def follow(
         version = _version(session, path)
         data, text = once()
         if is_terminal():
+            import shutil
+
             size = shutil.get_terminal_size()
             write(f"{HOME_AND_CLEAR}{fit(text, size.columns, size.lines)}")
         elif before is None or steady(data) != steady(before):
@@ -73,10 +72,13 @@ def _wait(session: Session, path: str, version: str) -> None:
 
 def fit(text: str, columns: int, lines: int) -> str:
     """As many lines of a text as a terminal shows, the last one free; says how many it left out."""
+    import re
+
+    colour = re.compile("\x1b\\[[0-9]+m")
     whole = text.splitlines()
     room, shown = lines - 1, 0
     for line in whole:
-        room -= max(1, -(-len(_COLOUR.sub("", line)) // max(1, columns)))
+        room -= max(1, -(-len(colour.sub("", line)) // max(1, columns)))
         if room < 0:
             break
         shown += 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 import http.client
 import os
 import ssl
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -226,6 +225,8 @@ def _readable(content: bytes) -> Iterator[str]:
         finally:
             os.close(descriptor)
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "identity.pem")
         path.touch(mode=0o600)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Every bound of the specification and of the decisions, named once."""
+"""Every bound of the specification and of the decisions, and where the agents are, named once."""
 
 from __future__ import annotations
 
 from typing import Final
+
+AGENT_NAMESPACE: Final = "pacto-node-agent"
 
 PODS_PER_NODE: Final = 256
 LISTENERS_PER_POD: Final = 64

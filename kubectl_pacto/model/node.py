@@ -12,7 +12,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-AGENT_NAMESPACE: Final = "pacto-node-agent"
+from kubectl_pacto.model import bounds
+
+AGENT_NAMESPACE: Final = bounds.AGENT_NAMESPACE
 AGENT_LABELS: Final = MappingProxyType(
     {"app.kubernetes.io/name": "pacto-node-agent", "app.kubernetes.io/part-of": "pacto"}
 )

@@ -172,5 +172,9 @@ def test_what_a_person_waits_for_imports_no_more_than_it_needs(command: str) -> 
         "semver",
         "kubectl_pacto.conformance",
         "kubectl_pacto.observe",
-    }
+        "kubectl_pacto.engine",
+        "kubectl_pacto.controller",
+        "tempfile",
+        "subprocess",
+    } | ({"kubectl_pacto.model.node", "kubectl_pacto.model.finding"} if command == "status" else set())
     assert not loaded & heavy
