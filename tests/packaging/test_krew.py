@@ -11,7 +11,6 @@ import os
 import platform
 import posixpath
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -75,8 +74,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def archive(built: list[Path]) -> Path:
-    """One of the two archives."""
-    return next(built[0].glob("*.tar.gz"))
+    """The archive of this platform."""
+    return next(built[0].glob("*_linux_amd64.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def pure(built: list[Path]) -> Path:
+    """The archive of all others."""
+    return next(built[0].glob("*_any.tar.gz"))
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +132,11 @@ def test_two_builds_give_the_same_bytes(built: list[Path]) -> None:
         assert (one / name).read_bytes() == (other / name).read_bytes()
 
 
-def test_an_archive_is_what_krew_extracts(archive: Path) -> None:
-    assert archive.name == f"kubectl-pacto_{krew.semantic(__version__)}_linux_amd64.tar.gz"
+@pytest.mark.parametrize("which", ["archive", "pure"])
+def test_an_archive_is_what_krew_extracts(which: str, request: pytest.FixtureRequest) -> None:
+    archive: Path = request.getfixturevalue(which)
+    suffix = "linux_amd64" if which == "archive" else "any"
+    assert archive.name == f"kubectl-pacto_{krew.semantic(__version__)}_{suffix}.tar.gz"
     assert archive.read_bytes()[4:8] == bytes(4)  # gzip says no time
     assert archive.stat().st_size < 16 * 2**20
     with tarfile.open(archive) as tar:
@@ -143,6 +151,7 @@ def test_an_archive_is_what_krew_extracts(archive: Path) -> None:
         assert (member.uid, member.gid, member.uname, member.gname) == (0, 0, "root", "root")
         assert member.mtime == EPOCH
         assert member.mode in (0o644, 0o755)
+    assert {"LICENSE", "NOTICE", "kubectl-pacto", "kubectl_complete-pacto"} <= set(names)
 
 
 def test_an_archive_says_its_licences_and_versions(archive: Path) -> None:
@@ -237,7 +246,7 @@ def test_the_entry_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPa
     assert theirs == {"SSL_CERT_DIR": "/theirs"}
 
 
-def test_a_manifest_keeps_the_rules_of_the_index(manifest: Any, archive: Path) -> None:
+def test_a_manifest_keeps_the_rules_of_the_index(manifest: Any, archive: Path, pure: Path) -> None:
     assert (manifest["apiVersion"], manifest["kind"]) == (
         "krew.googlecontainertools.github.com/v1alpha2",
         "Plugin",
@@ -260,11 +269,12 @@ def test_a_manifest_keeps_the_rules_of_the_index(manifest: Any, archive: Path) -
         assert posixpath.normpath(one["bin"]) == one["bin"]
     assert set(chosen) <= PAIRS
     assert len(chosen) == len(set(chosen))
-    (only,) = spec["platforms"]
-    assert only["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()
-    assert only["uri"].endswith(f"/releases/download/{spec['version']}/{archive.name}")
-    with tarfile.open(archive) as tar:
-        assert tar.getmember(only["bin"]).mode == 0o755
+    assert chosen == [("linux", "amd64"), ("linux", "arm64"), ("darwin", "amd64"), ("darwin", "arm64")]
+    for one, file in zip(spec["platforms"], (archive, pure, pure, pure), strict=True):
+        assert one["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+        assert one["uri"].endswith(f"/releases/download/{spec['version']}/{file.name}")
+        with tarfile.open(file) as tar:
+            assert tar.getmember(one["bin"]).mode == 0o755
 
 
 def test_the_template_claims_no_digest() -> None:
@@ -272,7 +282,8 @@ def test_the_template_claims_no_digest() -> None:
     assert not re.search(r"\b[0-9a-f]{64}\b", text)
     for one in yaml.safe_load(text)["spec"]["platforms"]:
         labels = one["selector"]["matchLabels"]
-        assert one["sha256"] == f"${{SHA256_{labels['os']}_{labels['arch']}}}".upper()
+        where = f"{labels['os']}_{labels['arch']}"
+        assert one["sha256"] == f"${{SHA256_{where if where == 'linux_amd64' else 'any'}}}".upper()
 
 
 def test_a_template_with_a_platform_that_was_not_built_is_refused(tmp_path: Path) -> None:
@@ -310,8 +321,8 @@ def test_a_library_without_a_listed_licence_stops_the_build(tmp_path: Path) -> N
 
 
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """krew and the index's validator, compiled from their modules, and a kubectl that finds plugins."""
+def tools(tmp_path_factory: pytest.TempPathFactory, kubectl: Path) -> Path:
+    """krew and the index's validator, compiled from their modules, and the real kubectl."""
     require_programs("packaging", "go")
     folder = tmp_path_factory.mktemp("tools")
     modules = [KREW.format(name) for name in ("krew", "validate-krew-manifest")]
@@ -324,10 +335,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     (folder / "kubectl-krew").symlink_to("krew")
-    if shutil.which("kubectl") is None:
-        # does what kubectl does for a plugin
-        (folder / "kubectl").write_text('#!/bin/sh\nname=$1\nshift\nexec "kubectl-$name" "$@"\n')
-        (folder / "kubectl").chmod(0o755)
+    (folder / "kubectl").symlink_to(kubectl)
     return folder
 
 
@@ -352,7 +360,7 @@ def test_the_validator_of_the_index_accepts_the_manifest(
 ) -> None:
     text = (built[0] / "plugin.yaml").read_text()
     local = re.sub(r'(uri: ")\S*/', rf"\g<1>{served}", text)
-    assert local.count(served) == 1
+    assert local.count(served) == 4
     (tmp_path / "pacto.yaml").write_text(local)  # the index names a file after its plugin
     environment = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     run(tools / "validate-krew-manifest", "-manifest", tmp_path / "pacto.yaml", environment=environment)
@@ -371,8 +379,86 @@ def test_krew_installs_it_and_kubectl_runs_it(
     words = (f"--manifest={built[0] / 'plugin.yaml'}", f"--archive={archive}")
     run("kubectl", "krew", "install", *words, environment=home)
     assert run("kubectl", "pacto", "--version", environment=home) == f"kubectl pacto {__version__}\n"
+    assert run("kubectl", "pacto", "version", "--client", environment=home).startswith(
+        f"plugin      {__version__}"
+    )
     helped = run("kubectl", "pacto", "status", "--help", environment=home)
     assert helped.startswith("Usage: kubectl pacto status")
+
+
+@pytest.mark.parametrize(("system", "arch"), [("linux", "arm64"), ("darwin", "amd64"), ("darwin", "arm64")])
+def test_krew_installs_the_pure_archive_elsewhere(
+    built: list[Path], pure: Path, tools: Path, tmp_path: Path, system: str, arch: str
+) -> None:
+    home = {**krew_home(tools, tmp_path), "KREW_OS": system, "KREW_ARCH": arch}
+    words = (f"--manifest={built[0] / 'plugin.yaml'}", f"--archive={pure}")
+    run("kubectl", "krew", "install", *words, environment=home)
+    assert run("kubectl", "pacto", "version", "--client", environment=home).startswith(
+        f"plugin      {__version__}"
+    )
+
+
+@pytest.fixture(scope="module")
+def scattered(pure: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked pure archive's program, behind a link."""
+    store, links = tmp_path_factory.mktemp("pure"), tmp_path_factory.mktemp("pure-bin")
+    subprocess.run(["tar", "-xzf", pure, "-C", store], check=True)
+    (links / "kubectl-pacto").symlink_to(store / "kubectl-pacto")
+    return links / "kubectl-pacto"
+
+
+def test_the_pure_archive_needs_python_and_nothing_installed(scattered: Path, tmp_path: Path) -> None:
+    start = (sys.executable, "-I", "-S", scattered)
+    assert run(*start, "--version") == f"kubectl pacto {__version__}\n"
+    (tmp_path / "one.yaml").write_text(SAMPLE.read_text())
+    words = ("evaluate", "-f", "one.yaml", "--fail-on", "never", "-o", "json")
+    (result,) = json.loads(run(*start, *words, cwd=tmp_path))
+    assert (result["namespace"], result["name"]) == ("shop", "payments")
+    assert "<title>" in run(*start, "report", "-f", "one.yaml", cwd=tmp_path)
+    assert "kind: CustomResourceDefinition" in run(*start, "install", "--dry-run=client", "-o", "yaml")
+    run(*start, "demo", status=1, complains="native parts")
+
+
+def test_both_archives_judge_alike(program: Path, scattered: Path, tmp_path: Path) -> None:
+    """One has compiled YAML and rpds, the other our stand-ins."""
+    folder = SAMPLE.parent
+    words = (
+        "evaluate",
+        "-f",
+        str(folder),
+        "--at",
+        "2026-10-18T09:12:44Z",
+        "-o",
+        "json",
+        "--fail-on",
+        "never",
+    )
+    assert run(sys.executable, "-I", "-S", scattered, *words) == run(program, *words)
+
+
+def test_the_pure_archive_says_which_python_it_needs(scattered: Path) -> None:
+    pretend = (
+        "import sys; sys.version_info = (3, 9); exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"
+    )
+    run(
+        sys.executable,
+        "-c",
+        pretend,
+        scattered,
+        status=1,
+        complains="error: kubectl pacto needs Python 3.11 or newer",
+    )
+
+
+def test_completion_of_a_krew_installation_works_through_kubectl(
+    built: list[Path], archive: Path, tools: Path, tmp_path: Path
+) -> None:
+    home = krew_home(tools, tmp_path)
+    words = (f"--manifest={built[0] / 'plugin.yaml'}", f"--archive={archive}")
+    run("kubectl", "krew", "install", *words, environment=home)
+    run("kubectl", "pacto", "completion", "--install", tmp_path / "krew" / "bin", environment=home)
+    found = run("kubectl", "__complete", "pacto", "cov", environment=home)
+    assert found == "coverage\tHow much of each node and pod the kernel's view covers.\n:4\n"
 
 
 def test_krew_refuses_an_archive_that_was_changed(

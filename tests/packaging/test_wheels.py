@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -134,3 +136,37 @@ def test_an_editable_install_works(unpacked: Path, tmp_path: Path, pure_build: s
     assert str(copy) in one.run("python", "-c", "import kubectl_pacto; print(kubectl_pacto.__file__)")
     assert (copy / "agent" / "pacto_agent" / "flow.bpf.o").exists() == (pure_build == "0")
     one.run("python", "-c", "import pacto_native.ring", status=int(pure_build))
+
+
+@pytest.mark.parametrize("kind", ["native_wheel", "pure_wheel"])
+def test_kubectl_runs_and_completes_what_pipx_installs(
+    kind: str, request: pytest.FixtureRequest, kubectl: Path, tmp_path: Path
+) -> None:
+    wheel: Path = request.getfixturevalue(kind)
+    folder = tmp_path / "bin"
+    home = {
+        "HOME": str(tmp_path), "PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(folder),
+        "PIPX_DEFAULT_PYTHON": sys.executable, "PATH": f"{folder}:/usr/bin:/bin",
+    }  # fmt: skip
+    settings = {key: value for key, value in os.environ.items() if key.startswith("PIP_")}
+
+    def run(*command: str | Path) -> str:
+        done = subprocess.run(
+            command, env={**settings, **home}, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run(sys.executable, "-m", "pipx", "install", "--quiet", wheel)
+    assert {path.name for path in folder.iterdir()} == {"kubectl-pacto", "kubectl_complete-pacto", "pacto"}
+    assert run(kubectl, "pacto", "--version") == f"kubectl pacto {__version__}\n"
+    assert run(kubectl, "pacto", "version", "--client").startswith(f"plugin      {__version__}")
+    assert str(folder / "kubectl-pacto") in run(kubectl, "plugin", "list")
+    # the script beside the plugin is all that kubectl's own completion needs
+    assert run(kubectl, "__complete", "pacto", "cov").splitlines() == [
+        "coverage\tHow much of each node and pod the kernel's view covers.", ":4",
+    ]  # fmt: skip
+    assert run(kubectl, "__complete", "pacto", "status", "-o", "").splitlines() == [
+        "table", "wide", "json", "yaml", "name", ":4",
+    ]  # fmt: skip
+    assert "--all-namespaces\tLook in all namespaces\n" in run(kubectl, "__complete", "pacto", "status", "--")
