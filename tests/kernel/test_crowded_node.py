@@ -23,6 +23,10 @@ from tests.kernel.test_agent_life import PR_CAPBSET_DROP, agent_process, read_li
 from tests.support.agents import options, watching
 from tests.support.hosts import Host, Pod, until
 
+pytestmark = pytest.mark.own_kernel(
+    "two hundred pods, one process after the other, take an emulator many minutes; "
+    "what of the two mappers depends on a kernel is in test_mappers.py"
+)
 NAMESPACES = 200
 CLONE_NEWNS = 0x20000
 MS_REC_PRIVATE = 0x4000 | 0x40000

@@ -21,6 +21,7 @@ from tests.support import balancer
 
 SOURCES: Final = {"/src/tests": REPOSITORY / "tests", "/src/pyproject.toml": REPOSITORY / "pyproject.toml"}
 FOLDER: Final = "tests/kernel"
+PATIENCE: Final = "120"  # seconds that a test waits for what has to come
 APART: Final = ("test_demo.py",)
 # Left out and counted: they are about what only the machine's own kernel or host has.
 CHOICE: Final = ("-m", "not own_kernel")
@@ -101,7 +102,7 @@ def run(suite: str, chosen: Sequence[str] = (), *, timeout: int = 460, echo: boo
             root,
             cwd="/src",
             add={**SOURCES, f"/src/tests/support/{prepared.name}": prepared, **programs(root, "nft")},
-            environment={"PACTO_PROMISED": "kernel"},
+            environment={"PACTO_PROMISED": "kernel", "PACTO_PATIENCE": PATIENCE},
             timeout=timeout,
         )
         words = ("sh", "-c", 'uname -r; exec "$@"', "sh", *PYTEST, *CHOICE, *(chosen or (FOLDER,)))
