@@ -7,7 +7,6 @@ The pod's own account is used only where nothing at all is configured, as kubect
 from __future__ import annotations
 
 import os
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -241,7 +240,9 @@ def tokens_of(choice: Choice, flags: Flags, presents: Presents, target: Target) 
 
         return ExecTokens(decode_program(choice.user_name, user), _cluster_info(choice, target), adopt)
     if "auth-provider" in user.fields:
-        return StaticToken(_provider_token(choice))
+        from kubectl_pacto.kube.provider_auth import provider_token
+
+        return StaticToken(provider_token(choice))
     return None
 
 
@@ -259,21 +260,3 @@ def _cluster_info(choice: Choice, target: Target) -> Mapping[str, Any]:
         if item.text("name") == "client.authentication.k8s.io/exec":
             info["config"] = item.raw("extension")
     return info
-
-
-def _provider_token(choice: Choice) -> str:
-    """The identity token that an oidc provider left behind, while it is valid."""
-    import json
-
-    provider = choice.user.fields.child("auth-provider")
-    name, token = provider.text("name"), provider.child("config").text("id-token")
-    if name == "oidc" and token.count(".") == 2:
-        claims = token.split(".")[1]
-        try:
-            expires = json.loads(b64decode(claims + "=" * (-len(claims) % 4), altchars=b"-_"))["exp"]
-        except (ValueError, KeyError, TypeError):
-            expires = 0
-        if isinstance(expires, int | float) and expires > time.time():
-            return token
-    problem = f"the auth provider {name!r} has no valid token here; use a credential plugin (exec) instead"
-    raise CredentialProblem(user=choice.user_name, problem=problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,6 +39,10 @@ def operator() -> Iterator[Operator]:
     made = make()
     yield made
     made.close()
+
+
+def _wait(event: threading.Event) -> None:
+    event.wait(60)
 
 
 def put(operator: Operator, raw: Raw, *, generation: int = 1, revision: str = "") -> None:
@@ -81,7 +86,7 @@ def test_what_is_read_of_the_kernel_must_be_listed_too(operator: Operator) -> No
 def test_it_is_well_while_its_threads_live(operator: Operator) -> None:
     assert operator.is_ill() == ""
     stop = threading.Event()
-    operator._start("worker 0", lambda: stop.wait(10) and None)
+    operator._start("worker 0", partial(_wait, stop))
     assert operator.is_ill() == ""
     stop.set()
     for thread in operator._threads:
@@ -98,7 +103,7 @@ def test_a_check_that_hangs_is_an_illness(operator: Operator, monkeypatch: pytes
 
 
 def test_nothing_of_a_node_and_no_pod_or_slice_has_anything_checked(operator: Operator) -> None:
-    rows = {"pods": {"a": {}}, "providers": {"db": {}}}
+    rows: Raw = {"pods": {"a": {}}, "providers": {"db": {}}}
     objects = builders.objects(rows)
     for raw in objects:
         if raw["kind"] == "Pacto":
@@ -158,7 +163,7 @@ def test_in_one_namespace_nothing_outside_of_it_is_listed() -> None:
 def test_an_end_does_not_wait_for_a_registry(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     forever = threading.Event()
     monkeypatch.setattr(module, "CLOSE_SECONDS", 5.0)
-    operator._start("registry 0", lambda: forever.wait(60) and None)
+    operator._start("registry 0", partial(_wait, forever))
     operator.close()
     assert any(thread.is_alive() for thread in operator._threads)
     forever.set()
