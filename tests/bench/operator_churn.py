@@ -41,6 +41,7 @@ import http.client  # noqa: E402
 import json  # noqa: E402
 import logging  # noqa: E402
 import random  # noqa: E402
+import signal  # noqa: E402
 import sys  # noqa: E402
 import threading  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
@@ -217,6 +218,7 @@ def main() -> int:
     made.add_argument("--json", action="store_true")
     given = made.parse_args()
     logging.disable(logging.WARNING)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rows: list[dict[str, Any]] = []
     shape, began = Shape(given.pactos, given.nodes, namespaces=20), REAL()
     live_through(shape, given, rows)
