@@ -101,3 +101,13 @@ def test_troubleshooting_knows_every_way_of_not_knowing() -> None:
     codes = [code for code in REGISTRY if code.startswith(("EVIDENCE_", "COLLECTION_", "OBSERVATION_"))]
     assert codes
     assert [code for code in codes if code not in text] == []
+
+
+def test_messages_that_troubleshooting_explains_are_said_by_the_agent() -> None:
+    sources = "".join((ROOT / name).read_text() for name in files(".py") if name.startswith("agent/"))
+    section = page("troubleshooting.md").partition("## A node\n")[2].partition("\n## ")[0]
+    told = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")][1:]
+    phrases = [part.strip() for one in told for part in re.split(r"\.\.\.| N ", one) if part.strip()]
+    known = [one for one in phrases if "clock" not in one and set(one) != {"-"}]
+    assert len(known) >= 9
+    assert [one for one in known if one not in sources] == []
