@@ -100,7 +100,17 @@ class FleetApi(FakeApi):
         merged["metadata"] = {**merged["metadata"], "managedFields": [{"manager": "kubectl-pacto"}]}
         if self.ready:
             merged["status"] = READY.get(body["kind"], {})
+            self._operate(body)
         return (200 if before else 201), self.put(path, merged)
+
+    def _operate(self, body: Raw) -> None:
+        """What an operator does once it runs: its agents, where their namespace is."""
+        agents = "pacto-node-agent"
+        if body["kind"] == "Deployment" and f"/api/v1/namespaces/{agents}" in self.objects:
+            counts = {"desiredNumberScheduled": 2, "numberReady": 2, "updatedNumberScheduled": 2}
+            inside = {"name": agents, "namespace": agents}
+            raw = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": inside, "status": counts}
+            self.add(raw)
 
     def _is_collection(self, path: str) -> bool:
         plural = path.rpartition("/")[2]

@@ -16,12 +16,14 @@ from kubectl_pacto.cli.install.record import Record, identity, read_record
 from kubectl_pacto.cli.install.wait import wait_gone, wait_ready
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.client import Client
+from kubectl_pacto.model.bounds import AGENT_NAMESPACE
 from kubectl_pacto.kube.errors import ApiNotFound
 
 Raw = Mapping[str, Any]
 Say = Callable[[str], None]
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 PRIVILEGED: Final = "privileged"
+AGENTS: Final = "pacto-node-agent"  # the DaemonSet's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,17 @@ def carry_out(client: Client, made: Plan, how: How, say: Say, *, timeout: float 
         apply_all(client, [record.encode(made.namespace)], {}, How(force=True), lambda _: None)
     outcomes += delete_all(client, made.leaving, dry_run=how.dry_run, say=say)
     if timeout is not None and not how.dry_run:
-        wait_ready(client, made.objects, timeout, say)
+        wait_ready(client, [*made.objects, *_by_operator(made.values)], timeout, say)
     return outcomes
+
+
+def _by_operator(values: Raw) -> list[Raw]:
+    """What the operator makes, and whoever installs agents waits for."""
+    agent = values.get("nodeAgent") or {}
+    if not agent.get("enabled"):
+        return []
+    metadata = {"name": AGENTS, "namespace": agent.get("namespace") or AGENT_NAMESPACE}
+    return [{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata}]
 
 
 def remove(client: Client, namespace: str, *, crds: bool, dry_run: bool, say: Say, timeout: float) -> None:

@@ -81,6 +81,34 @@ def test_install_creates_all_in_order_and_again_changes_nothing(cluster: Plugin)
     assert "nothing changed" in second.err
 
 
+def test_whoever_installs_agents_waits_for_them_and_reads_why_not(cluster: Plugin) -> None:
+    path = "/apis/apps/v1/namespaces/pacto-node-agent/daemonsets/pacto-node-agent"
+    cluster("install", "--node-agent", "--no-wait")
+    ready = cluster.api.objects.pop(path)
+    done = cluster("install", "--timeout", "0.05s")
+    assert done.status == 1
+    assert done.err.endswith(
+        "error: not ready after 0.05s: daemonset.apps/pacto-node-agent (not there yet)\n"
+    )
+    agent = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "agent-1", "namespace": "pacto-node-agent", "labels": {"app": "agent"}},
+        "spec": {"nodeName": "node-a"},
+        "status": {
+            "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such"}}}]
+        },
+    }
+    counts = {**ready["status"], "numberReady": 1}
+    cluster.api.add(
+        agent, {**ready, "spec": {"selector": {"matchLabels": {"app": "agent"}}}, "status": counts}
+    )
+    done = cluster("install", "--timeout", "0.05s")
+    said = "daemonset.apps/pacto-node-agent (1 of 2 ready: pod agent-1 on node-a: ErrImagePull (no such))"
+    assert done.err.endswith(f"not ready after 0.05s: {said}\n")
+    assert cluster("install", "--no-wait").status == 0
+
+
 def test_what_changed_is_configured(cluster: Plugin) -> None:
     cluster("install")
     done = cluster("install", "--set", "replicas=2", "--no-wait")
