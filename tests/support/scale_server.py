@@ -55,7 +55,7 @@ class Fleet:
             api.load("noderuntimeobservations", self._node(name))
             api.load("leases", objects.lease(name))
             api.load("nodes", objects.machine(name))
-        for resource in ("statefulsets", "jobs", "cronjobs", "ingresses", "httproutes"):
+        for resource in ("statefulsets", "jobs", "cronjobs", "ingresses", "httproutes", "pactorevisions"):
             api.collection(resource)
 
     def _node(self, name: str) -> Raw:
