@@ -93,14 +93,17 @@ class Client:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | bytes | None = None,
         *,
         accept: str = JSON,
         content_type: str = JSON,
     ) -> dict[str, Any]:
-        """One request, repeated where that is safe; the decoded answer. Raises ApiError."""
+        """One request, repeated where that is safe; the decoded answer. Raises ApiError.
+
+        A `body` of bytes is JSON already.
+        """
         headers = {"Accept": accept} if body is None else {"Accept": accept, "Content-Type": content_type}
-        content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        content = body if isinstance(body, bytes | None) else json.dumps(body, separators=(",", ":")).encode()
         delays = self._retries.delays(self._waiting.chance)
         while True:
             failure, wait = self._attempt(method, path, content, headers)

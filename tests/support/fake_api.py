@@ -67,6 +67,12 @@ class FakeApi:
 
     def answer(self, method: str, path: str, accept: str, body: dict[str, Any] | None) -> tuple[int, Any]:
         """What a real API server would say."""
+        status, found = self._answer(method, path, body)
+        if status < 300 and METADATA_ONLY in accept:
+            return status, {"kind": METADATA_ONLY, "metadata": found["metadata"]}
+        return status, found
+
+    def _answer(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
         found = self.objects.get(path)
         if method == "POST" and body is not None:
             path = f"{path}/{body['metadata']['name']}"
@@ -77,8 +83,6 @@ class FakeApi:
             if body["metadata"].get("resourceVersion") != found["metadata"]["resourceVersion"]:
                 return 409, _status("the object has been modified")
             return 200, self.put(path, body)
-        if METADATA_ONLY in accept:
-            return 200, {"kind": METADATA_ONLY, "metadata": found["metadata"]}
         return 200, found
 
 

@@ -19,7 +19,7 @@ from kubectl_pacto.errors import SinkFailed
 from kubectl_pacto.kube import paths
 from kubectl_pacto.kube.client import JSON, METADATA_ONLY, Client
 from kubectl_pacto.kube.errors import ApiConflict, ApiError, ApiNotFound
-from pacto_agent.budget import text_of
+from pacto_agent.budget import encoded, text_of
 
 WRITES: Final = 3  # of one object in a row, when somebody else writes it too
 # the most that one publish asks for, each with the client's attempts: object and Lease, looked up and
@@ -64,11 +64,11 @@ class _Held:
         if not version:
             found = self.read(METADATA_ONLY)
             if found is None:
-                return self._client.post(self._collection, raw)
+                return self._client.request("POST", self._collection, encoded(raw), accept=METADATA_ONLY)
             version = _version(found)
-        return self._client.put(
-            self._path, {**raw, "metadata": {**raw["metadata"], "resourceVersion": version}}
-        )
+        # of a write only the version is read: the whole object need not come back
+        body = encoded({**raw, "metadata": {**raw["metadata"], "resourceVersion": version}})
+        return self._client.request("PUT", self._path, body, accept=METADATA_ONLY)
 
 
 class KubernetesSink:

@@ -201,3 +201,13 @@ def test_a_thousand_cycles_open_no_connection_and_start_no_thread(
         sink.renew(lease(number))
     assert threading.active_count() == threads
     assert {one.client for one in api.seen} == connections
+
+
+def test_no_write_makes_the_server_send_the_object_back(
+    api: FakeApi, make_sink: Callable[[], KubernetesSink]
+) -> None:
+    sink = make_sink()
+    for number in range(3):
+        sink.put(view(number))
+        sink.renew(lease(number))
+    assert all("PartialObjectMetadata" in one.accept for one in api.seen)
