@@ -24,7 +24,8 @@ ROOT = Path(__file__).parents[2]
 # In the node's cgroup first: that makes it the root of the namespace.
 UNSHARE = "unshare --cgroup --pid --fork --kill-child --mount-proc"
 ENTER = f'echo $$ > "$1/cgroup.procs" && shift && exec {UNSHARE} "$@"'
-MOUNT = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
+# What is there first: the same file system is not mounted twice at one place.
+MOUNT = 'umount --lazy /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
 LISTENERS = {"early": ["0.0.0.0 7070"], "late": ["0.0.0.0 8080", "127.0.0.1 9090", "::1 8443"], "silent": []}
 PEERS = {(9, 0, 3), (8080, 7, 0), (8443, 5, 0)}  # of the late pod: port, succeeded, failed
 
