@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
@@ -105,11 +106,15 @@ def _only_layer(ref: OciRef, manifest: bytes, kind: str) -> str:
 class Contracts:
     """Loads bundles, remembering results and failures for a while; `clock` gives monotonic seconds.
 
+    For several threads.
+
     Nothing fetched with a Pacto's own credentials is remembered: it is not for others.
     """
 
     def __init__(self, connect: Connect, clock: Callable[[], float]) -> None:
         self._connect, self._clock = connect, clock
+        # tables are replaced, never changed: reading one needs no lock
+        self._lock = threading.Lock()
         self._results: dict[str, tuple[float, Bundle | RegistryError]] = {}
         self._tags: dict[str, tuple[float, str]] = {}
 
@@ -120,7 +125,8 @@ class Contracts:
     def load(self, text: str, credentials: Credentials | None = None, known: Bundle | None = None) -> Bundle:
         """The bundle of a reference: of its digest, its tag, or the highest version. Raises RegistryError.
 
-        `known` is what it was before, and is returned again while the reference means the same content.
+        `known` is what it was before, and is returned again while the reference means the same content; no
+        other caller is given it.
         """
         if credentials is not None:
             return self._fetch(text, credentials, known)
@@ -131,9 +137,14 @@ class Contracts:
                 result = self._fetch(text, None, known)
             except RegistryError as error:
                 result = error
+            if result is known:
+                return known  # of which the caller may have kept a part
             kept = (self._clock(), result)
-            self._results = _pruned(self._results)
-            self._results[text] = kept
+            with self._lock:
+                # a bundle may be large, and one that is too old is never looked at again
+                results = self._results.items()
+                fresh = {ref: item for ref, item in results if kept[0] - item[0] < RESULT_SECONDS}
+                self._results = {**_pruned(fresh), text: kept}
         if isinstance(kept[1], RegistryError):
             raise kept[1]
         return kept[1]
@@ -158,8 +169,8 @@ class Contracts:
         if not tag:
             raise BadArtifact(ref=ref, problem="no tag of it is a semantic version")
         if credentials is None:
-            self._tags = _pruned(self._tags)
-            self._tags[ref.base] = (self._clock(), tag)
+            with self._lock:
+                self._tags = {**_pruned(self._tags), ref.base: (self._clock(), tag)}
         return tag
 
 

@@ -12,10 +12,10 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from kubectl_pacto.collect.contracts import RESULT_SECONDS, Bundle, Contracts
+from kubectl_pacto.collect.contracts import CONTRACT_FILE, RESULT_SECONDS, Bundle, Contracts
 from kubectl_pacto.collect.credentials import Credentials, from_secret
 from kubectl_pacto.collect.registry_errors import (
     BadPullSecret,
@@ -51,6 +51,20 @@ def own_credentials(client: Client, pacto: Pacto, ref: OciRef) -> Credentials | 
 def secret_path(pacto: Pacto) -> str:
     """Where a Pacto's pull secret is served."""
     return namespaced("/api/v1", pacto.namespace, "secrets", pacto.pull_secret)
+
+
+def needed(loaded: Loaded) -> dict[str, bytes]:
+    """The files of a bundle that checks read: not the interfaces' specifications, which are most of it."""
+    contract, files = loaded.validated.contract, loaded.files or {}
+    names = {CONTRACT_FILE}
+    if contract is not None:
+        names |= {item.schema for item in contract.configurations}
+        names |= {item.schema for item in contract.policies}
+    return {name: files[name] for name in names & files.keys()}
+
+
+def _is_same(one: Bundle, other: Bundle) -> bool:
+    return (one.digest, one.resolved_ref) == (other.digest, other.resolved_ref)
 
 
 @dataclass(slots=True)
@@ -189,9 +203,11 @@ class Downloads:
             ref = parse_oci_ref(pacto.oci)
             credentials = own_credentials(client, pacto, ref) if ref is not None else None
             found = self._contracts.load(pacto.oci, credentials, bundle)
-            if found is bundle and entry.loaded is not None:
+            if bundle is not None and entry.loaded is not None and _is_same(found, bundle):
                 return bundle, entry.loaded
-            return found, loaded_bundle(pacto, found.contract, found.resolved_ref, found.files, found.digest)
+            loaded = loaded_bundle(pacto, found.contract, found.resolved_ref, found.files, found.digest)
+            kept = needed(loaded)
+            return replace(found, files=kept), replace(loaded, files=kept)
         except PASSING as error:
             LOG.warning("%s/%s: %s", pacto.namespace, pacto.name, error)
             if bundle is not None and entry.loaded is not None:

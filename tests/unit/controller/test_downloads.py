@@ -248,6 +248,53 @@ def test_a_pacto_that_goes_leaves_nothing(world: World) -> None:
     assert not world.downloads._lanes
 
 
+def test_what_no_check_reads_is_not_kept(world: World) -> None:
+    text = contract("1.0.0") + (
+        b"interfaces: [{name: api, type: openapi, ref: api.yaml}]\n"
+        b"configurations: [{name: plain, required: true, schema: plain.json}]\n"
+        b"policies: [{name: house, schema: house.json}]\n"
+    )
+    files = {"api.yaml": b"openapi: 3.0.0", "plain.json": b"{}", "house.json": b"{}", "README.md": b"x"}
+    world.repository.hold("1.0.0", text, **files)
+    loaded = world.get(shop(world))
+    assert loaded.validated.errors == ()
+    (entry,) = world.downloads._entries.values()
+    assert entry.bundle is not None
+    assert loaded.files is not None
+    assert set(loaded.files) == set(entry.bundle.files) == {"pacto.yaml", "plain.json", "house.json"}
+    assert world.later(shop(world)) is loaded
+
+
+def test_pactos_of_one_contract_do_not_see_what_another_kept_of_it(world: World) -> None:
+    text = contract("1.0.0") + b"interfaces: [{name: api, type: openapi, ref: api.yaml}]\n"
+    world.repository.hold("1.0.0", text, **{"api.yaml": b"openapi: 3.0.0"})
+    first = world.get(shop(world))
+    assert world.later(shop(world)) is first  # asked again, with the part that was kept
+    second = world.get(Pacto("ns", "second", oci=f"{world.repository.ref}:1.0.0"))
+    assert second.validated.errors == ()
+    assert world.later(shop(world)) is first
+
+
+def test_bundles_that_are_too_old_are_not_kept_for_others_either(world: World) -> None:
+    for number in range(5):
+        world.repository.hold(f"{number}.0.0", contract(f"{number}.0.0"))
+        world.get(Pacto("ns", str(number), oci=f"{world.repository.ref}:{number}.0.0"))
+        world.now += 31
+    assert len(world.downloads._contracts._results) == 1
+
+
+def test_many_threads_share_one_cache(world: World) -> None:
+    for number in range(60):
+        world.repository.hold(f"{number}.0.0", contract(f"{number}.0.0"))
+    pactos = [Pacto("ns", str(n), oci=f"{world.repository.ref}:{n}.0.0") for n in range(60)]
+    for _ in range(3):
+        world.now += 31
+        for pacto in pactos:
+            world.loader.load(pacto)
+        for pacto in pactos:
+            assert not world.get(pacto).unavailable
+
+
 def test_a_fault_of_ours_ends_no_thread(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError
