@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kubectl_pacto.controller.election import LEASE_NAME
 from kubectl_pacto.model.node_codec import API_VERSION, KIND
-from tests.acceptance.actions import FIND_AGENTS, signal_agents
+from tests.acceptance.actions import signal_agents
 from tests.acceptance.objects import App
 from tests.acceptance.release import AGENTS, OPERATORS
 from tests.acceptance.watcher import API
@@ -55,26 +56,38 @@ def burst(ground: Ground, seconds: float) -> None:
 
 def kill_agents_in_a_burst(ground: Ground) -> None:
     """SIGKILL to every agent while events pour in; the kubelet starts them again."""
+    before = _restarts(ground)
     pouring = threading.Thread(target=burst, args=(ground, 6.0))
     pouring.start()
     time.sleep(2)
     for node in ground.live.nodes:
         signal_agents(ground.live, node, "KILL")
     pouring.join()
-    _await_agents(ground)
+    until(lambda: _restarts(ground) >= before + len(ground.live.nodes), "the agents are started again")
 
 
-def _await_agents(ground: Ground) -> None:
+def _restarts(ground: Ground) -> int:
+    statuses = [one for pod in ground.live.pods(AGENTS) for one in pod["status"].get("containerStatuses", [])]
+    return sum(one["restartCount"] for one in statuses)
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    """Wait for a fault to take effect, or to be over. Raises Wronged."""
     deadline = time.monotonic() + READY_SECONDS
-    for node in ground.live.nodes:
-        while not ground.live.on_node(node, "sh", "-c", FIND_AGENTS).stdout.split():
-            if time.monotonic() > deadline:
-                raise Wronged(f"no agent came back on {node}")
-            time.sleep(0.5)
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Wronged(f"not within {READY_SECONDS:g} s: {what}")
+        time.sleep(0.5)
+
+
+def _dropped(ground: Ground) -> int:
+    found = [ground.live.api.get(API_VERSION, KIND, node, AGENTS) or {} for node in ground.live.nodes]
+    return sum(one.get("collection", {}).get("droppedEvents", 0) for one in found)
 
 
 def overflow_the_ring(ground: Ground) -> None:
     """The agents stop to read, for less than a heartbeat may be old, while a pod fills the ring."""
+    before = _dropped(ground)
     for node in ground.live.nodes:
         signal_agents(ground.live, node, "STOP")
     try:
@@ -82,6 +95,8 @@ def overflow_the_ring(ground: Ground) -> None:
     finally:
         for node in ground.live.nodes:
             signal_agents(ground.live, node, "CONT")
+    until(lambda: _dropped(ground) > before, "the agents count what they lost")
+    time.sleep(5)
 
 
 def freeze_agents(ground: Ground) -> None:
@@ -140,15 +155,14 @@ def installed_operators(ground: Ground, count: int) -> Iterator[None]:
 
 def _scale(ground: Ground, count: int) -> None:
     ground.live.kubectl("scale", f"deployment/{NAME}", "-n", OPERATORS, f"--replicas={count}")
-    deadline = time.monotonic() + READY_SECONDS
-    while True:
-        pods = ground.live.pods(OPERATORS, "app.kubernetes.io/name=pacto-operator")
-        ready = [one for pod in pods for one in pod["status"].get("containerStatuses", []) if one["ready"]]
-        if len(pods) == count and len(ready) == count:
-            return
-        if time.monotonic() > deadline:
-            raise Wronged(f"{len(ready)} of {count} operators are ready\n{ground.live.describe(OPERATORS)}")
-        time.sleep(0.5)
+    until(lambda: _running(ground) == (count, count), f"{count} operators are ready")
+
+
+def _running(ground: Ground) -> tuple[int, int]:
+    """How many pods there are, and how many of them are ready."""
+    pods = ground.live.pods(OPERATORS, "app.kubernetes.io/name=pacto-operator")
+    statuses = [one for pod in pods for one in pod["status"].get("containerStatuses", [])]
+    return len(pods), sum(one["ready"] for one in statuses)
 
 
 @contextmanager
@@ -212,19 +226,15 @@ def second_operator(ground: Ground) -> None:
 def fail_over(ground: Ground) -> None:
     """Of two operators the one that leads is killed without a farewell."""
     with installed_operators(ground, 2):
-        lease = ground.live.api.get("coordination.k8s.io/v1", "Lease", "a4917283.pacto.io", OPERATORS)
-        assert lease is not None
-        leader = lease["spec"]["holderIdentity"]
+        leader = _leader(ground)
         ground.live.kubectl("delete", "pod", leader, "-n", OPERATORS, "--grace-period=0", "--force")
-        deadline = time.monotonic() + READY_SECONDS
-        while True:
-            now = ground.live.api.get("coordination.k8s.io/v1", "Lease", "a4917283.pacto.io", OPERATORS)
-            if now is not None and now["spec"]["holderIdentity"] not in ("", leader):
-                break
-            if time.monotonic() > deadline:
-                raise Wronged(f"nobody leads after {leader}")
-            time.sleep(0.5)
+        until(lambda: _leader(ground) not in ("", leader), f"somebody leads after {leader}")
         ground.scene.touch()
+
+
+def _leader(ground: Ground) -> str:
+    lease = ground.live.api.get("coordination.k8s.io/v1", "Lease", LEASE_NAME, OPERATORS)
+    return str((lease or {}).get("spec", {}).get("holderIdentity", ""))
 
 
 def churn(ground: Ground) -> None:

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,11 +20,13 @@ from tests.acceptance.actions import act
 from tests.acceptance.release import OPERATORS
 from tests.acceptance.scene import Scene, World
 from tests.acceptance.table import Scenario, _scenario
-from tests.cluster.api import Object
+from tests.acceptance.watcher import API
+from tests.cluster.api import ApiError, Object
 from tests.cluster.live import Live
 
 GROUND: Final = Path(__file__).parent / "ground.yaml"
 CALM_SECONDS: Final = 150.0
+POKE_SECONDS: Final = 2.5
 # rightly accused, of this and of nothing else
 GUILTY: Final[Mapping[str, frozenset[str]]] = {"bad": frozenset({"INTERFACE_ABSENT"})}
 
@@ -130,6 +135,27 @@ class Ground:
             ]
         return found
 
+    @contextmanager
+    def poked(self) -> Iterator[None]:
+        """Change each Pacto a little all the time, so that it is checked in every state of the fault."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._poke, args=(over,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(60)
+
+    def _poke(self, over: threading.Event) -> None:
+        number = 0
+        while not over.wait(POKE_SECONDS):
+            number += 1
+            change = {"spec": {"checkIntervalSeconds": 31 + number % 2}}
+            for name in self.scenario.apps:
+                with contextlib.suppress(OSError, ApiError):
+                    self.live.api.patch(API, "Pacto", name, change, self.scene.namespace)
+
     def operators(self) -> set[tuple[str, int]]:
         """The operators' pods, and how often each was started again."""
         pods = self.live.pods(OPERATORS, "app.kubernetes.io/name=pacto-operator")
@@ -147,7 +173,8 @@ class Ground:
         self.calm(time.monotonic())
         operators, begun = self.operators(), time.monotonic()
         before = self._in_words(self.claims(begun, begun))
-        fault.breaks(self)
+        with self.poked():
+            fault.breaks(self)
         over = time.monotonic()
         healed = self.calm(over)
         ended = time.monotonic()

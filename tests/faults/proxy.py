@@ -37,8 +37,7 @@ class FaultyProxy:
         class Handler(_Handler):
             owner = proxy
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -58,6 +57,13 @@ class FaultyProxy:
     def count(self, what: str) -> None:
         """How often it did something."""
         self.counts[what] = self.counts.get(what, 0) + 1
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """An operator that ends breaks its connections: no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):
