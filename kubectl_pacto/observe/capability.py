@@ -162,15 +162,23 @@ def find_metrics(
     ):
         for monitor in cluster.monitors_in(service.namespace):
             if monitor.kind == kind and monitor.port and _selects(monitor, labels):
-                return method, monitor.port, monitor.path
+                return method, _own_port(service, monitor.port), monitor.path
     notes = service.annotations
     number = notes.get("prometheus.io/port", "")
     if notes.get("prometheus.io/scrape") == "true" and number.isdecimal() and 0 < int(number) < 65536:
-        return "annotation", int(number), notes.get("prometheus.io/path") or "/metrics"
+        path = notes.get("prometheus.io/path") or "/metrics"
+        return "annotation", _own_port(service, int(number)), path
     for candidate in service.ports:
         if candidate.name in METRICS_PORTS:
             return "named-port", candidate.number, declared or "/metrics"
     return ("probe", port.number, declared) if declared else None
+
+
+def _own_port(service: Service, number: int) -> int:
+    """The Service port that leads to a number, which may be meant as a pod's; else the number as it is."""
+    if any(port.number == number for port in service.ports):
+        return number
+    return next((port.number for port in service.ports if port.target == number), number)
 
 
 def _selects(monitor: Monitor, labels: object) -> bool:

@@ -258,6 +258,7 @@ def test_metrics_that_answer_are_present_by_how_they_were_found() -> None:
         # an annotation and a monitor may name any port: only the Service's own are asked
         ({"annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "6443"}}, set()),
         ({"annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "80"}}, {(ADDRESS, 80)}),
+        ({"annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "8080"}}, {(ADDRESS, 80)}),
         ({"ports": [HTTP, {"name": "metrics", "port": 91}]}, {(ADDRESS, 91)}),
         ({"ports": [HTTP, {"name": "metrics", "port": 91, "protocol": "UDP"}]}, set()),
         ({"clusterIPs": ["None"]}, set()),
