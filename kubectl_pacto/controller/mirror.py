@@ -36,8 +36,10 @@ from kubectl_pacto.model.ociref import OciRef, parse_oci_ref
 
 LOG: Final = logging.getLogger(__name__)
 MIRROR_SECONDS: Final = 300.0
-# of one Pacto: the highest versions
+# of one Pacto: the highest versions; fewer where there are so many Pactos that all would be too many
 MIRRORED_TAGS: Final = 100
+FEWEST_TAGS: Final = 5
+ALL_TAGS: Final = 200_000
 # one registry may take this much of a round; the rest of its tags is looked at in the next
 HOST_SECONDS: Final = 60.0
 SHOWN: Final = 12
@@ -55,8 +57,12 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Round:
-    """One round: what was asked without credentials is asked once for all Pactos."""
+    """One round: what was asked without credentials is asked once for all Pactos.
 
+    `limit` is how many tags of one Pacto are mirrored.
+    """
+
+    limit: int = MIRRORED_TAGS
     listed: dict[str, list[str]] = field(default_factory=dict)
     digests: dict[tuple[str, str], str] = field(default_factory=dict)
     spent: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -108,7 +114,7 @@ class Mirror:
         owned: defaultdict[str, list[Revision]] = defaultdict(list)
         for item in self._revisions.table.contents()[0]:
             owned[item.owner].append(item)
-        now, never = _Round(), _Seen("")
+        now, never = _Round(_limit(len(known))), _Seen("")
         for key in sorted(known, key=lambda key: (self._seen.get(key, never).at, key)):
             if stop.is_set():
                 return
@@ -193,12 +199,16 @@ class Mirror:
             post(client, known, News(reason, f"its versions cannot be mirrored: {error}"), self._wall())
 
 
+def _limit(pactos: int) -> int:
+    return max(FEWEST_TAGS, min(MIRRORED_TAGS, ALL_TAGS // max(1, pactos)))
+
+
 def _tags(task: _Task, now: _Round) -> list[str]:
     if task.own is not None:
-        return version_tags(task.source.tags())[:MIRRORED_TAGS]
+        return version_tags(task.source.tags())[: now.limit]
     base = task.ref.base
     if base not in now.listed:
-        now.listed[base] = version_tags(task.source.tags())[:MIRRORED_TAGS]
+        now.listed[base] = version_tags(task.source.tags())[: now.limit]
     return now.listed[base]
 
 

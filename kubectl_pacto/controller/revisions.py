@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import sys
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -60,11 +61,12 @@ def decode_revision(raw: dict[str, Any]) -> Revision:
     source = spec.child("source")
     owners = [item.text("uid") for item in metadata.children("ownerReferences") if item.flag("controller")]
     return Revision(
-        metadata.text("namespace"),
+        # a Pacto's revisions share what they have in common: there may be many
+        sys.intern(metadata.text("namespace")),
         metadata.text("name"),
         metadata.text("uid"),
-        spec.text("pactoRef"),
-        owners[0] if owners else "",
+        sys.intern(spec.text("pactoRef")),
+        sys.intern(owners[0]) if owners else "",
         source.text("oci"),
         source.text("digest"),
         metadata.text("creationTimestamp"),

@@ -249,3 +249,20 @@ def test_a_tag_that_is_overwritten_for_ever_does_not_fill_the_cluster(
         world.round()
     world.round()
     assert len(world.api.revisions) == 4
+
+
+@pytest.mark.parametrize(("pactos", "limit"), [(1, 100), (2000, 100), (10_000, 20), (1_000_000, 5)])
+def test_many_pactos_have_fewer_versions_each(pactos: int, limit: int) -> None:
+    assert module._limit(pactos) == limit
+
+
+def test_the_highest_versions_are_those_that_are_mirrored(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MIRRORED_TAGS", 3)
+    monkeypatch.setattr(module, "FEWEST_TAGS", 1)
+    for version in ("1.9.0", "1.10.0", "0.1.0", "2.0.0", "2.0.0-rc.1"):
+        world.repository.hold(version, contract(version))
+    world.has(known(world.repository.ref))
+    world.round()
+    assert world.sources == ["1.10.0", "2.0.0", "2.0.0-rc.1"]
