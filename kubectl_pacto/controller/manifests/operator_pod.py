@@ -81,6 +81,8 @@ def _environment(values: Values, name: str) -> list[dict[str, Any]]:
         for variable, path in (("POD_NAMESPACE", "metadata.namespace"), ("POD_NAME", "metadata.name"))
     ]
     found.append({"name": "OPERATOR_DEPLOYMENT_NAME", "value": name})
+    # its threads take turns; an arena for each would keep what each has freed
+    found.append({"name": "MALLOC_ARENA_MAX", "value": "1"})
     if values["insecureRegistries"]:
         found.append({"name": "PACTO_INSECURE_REGISTRIES", "value": ",".join(values["insecureRegistries"])})
     return found
