@@ -74,9 +74,12 @@ class Server:
         return {authorization for _, authorization in self.seen}
 
 
+Answering = Callable[[str, str], Answer]
+
+
 @contextmanager
-def serving(answer: Callable[[str, str], Answer]) -> Iterator[Server]:
-    """A server on this machine that answers by (path, authorization)."""
+def serving(answer: Answering, answer_head: Answering | None = None) -> Iterator[Server]:
+    """A server on this machine that answers by (path, authorization), HEAD like GET unless told."""
     seen: list[tuple[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -93,12 +96,13 @@ def serving(answer: Callable[[str, str], Answer]) -> Iterator[Server]:
             self.wfile.write(found.body)
 
         def do_HEAD(self) -> None:
-            found = answer(self.path, self.headers.get("Authorization", ""))
-            seen.append((f"HEAD {self.path}", self.headers.get("Authorization", "")))
+            authorization = self.headers.get("Authorization", "")
+            found = (answer_head or answer)(self.path, authorization)
+            seen.append((f"HEAD {self.path}", authorization))
             self.send_response(found.status)
             for name, value in found.headers.items():
                 self.send_header(name, value)
-            if found.status == 200:
+            if found.status == 200 and "Docker-Content-Digest" not in found.headers:
                 self.send_header("Docker-Content-Digest", digest(found.body))
             self.end_headers()
 

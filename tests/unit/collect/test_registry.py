@@ -334,6 +334,9 @@ class Counting:
         self.tags_read += 1
         return ["1.0.0"]
 
+    def digest(self, _: str) -> str:
+        return digest(manifest(LAYER))
+
     def manifest(self, _: str) -> tuple[bytes, str]:
         self.manifests_read += 1
         if self.is_down:
