@@ -20,8 +20,9 @@ from tests.acceptance.release import INTERVAL_SECONDS, LABEL, WINDOW_SECONDS, Pl
 from tests.acceptance.scene import Row, Scene, World
 from tests.acceptance.table import Scenario, scenarios
 from tests.acceptance.watcher import Watcher
+from tests.cluster.cluster import remove_node
 from tests.cluster.fixtures import api_server, cluster, namespace, wait_for
-from tests.cluster.live import NODES, Live
+from tests.cluster.live import NODES, Live, LocalCluster
 from tests.images import runtime, workloads
 
 __all__ = ["api_server", "cluster", "namespace", "wait_for"]
@@ -72,18 +73,25 @@ class Run:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-@pytest.fixture(scope="session")
-def three_nodes(cluster: Live) -> Live:
-    """Two nodes for agents of the operator's, and one whose agent the scenarios run."""
-    if len(cluster.provider.nodes) < len(NODES) + 1:
-        cluster.provider.add_nodes([*NODES, EXTRA])
+@pytest.fixture(scope="package")
+def three_nodes(cluster: Live) -> Iterator[Live]:
+    """Two nodes for agents of the operator's, and one whose agent the scenarios run.
+
+    The third goes again: other tests expect an agent on each of two nodes.
+    """
+    provider = cluster.provider
+    added = len(provider.nodes) <= len(NODES)
+    if added:
+        provider.add_nodes([*NODES, EXTRA])
         for archive in (workloads.small_archive(), runtime.archive()):
             cluster.load(archive)
     cluster.load(workloads.real_archive())
-    for number, node in enumerate(cluster.provider.nodes):
+    for number, node in enumerate(provider.nodes):
         label = "managed" if number < len(NODES) else "mine"
         cluster.api.patch("v1", "Node", node, {"metadata": {"labels": {LABEL: label}}})
-    return cluster
+    yield cluster
+    if added and isinstance(provider, LocalCluster):
+        remove_node(provider.cluster, EXTRA)
 
 
 @pytest.fixture(scope="package")

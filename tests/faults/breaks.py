@@ -311,7 +311,7 @@ FAULTS: Final = (
     Fault("watch-410", "every watch ends with 410 Gone", misbehave("gone"), restarts=True),
     Fault("api-429", "every request is answered with 429", misbehave("429"), restarts=True),
     Fault("api-500", "every request is answered with 500", misbehave("500"), restarts=True),
-    Fault("half-open", "watches stay open and silent", misbehave("stall", 150.0), restarts=True),
+    Fault("half-open", "watches stay open and silent", misbehave("stall", 100.0), restarts=True),
     Fault("clock-behind", "the operator's clock is five minutes behind", skewed(-300), restarts=True),
     Fault("clock-ahead", "the operator's clock is five minutes ahead", skewed(300), restarts=True),
 )

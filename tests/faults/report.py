@@ -22,6 +22,16 @@ operator that is started for it (in faults that are about operators, the operato
 *Lasted* is how long the fault was there, *healed* the seconds from its end until the last status was
 right again; most of that is the check interval of 30 s.
 """
+TAIL: Final = """\
+## Proved elsewhere
+
+- A full disk: operator and agent have a read-only root and write nothing to it; the agent's file sink on
+  a full disk is in `tests/unit/agent/test_sinks.py`.
+- A network namespace whose number is used again: `tests/kernel/test_agent_listeners.py`, where the kernel
+  can be made to do it; pods that come and go here do it by chance.
+- A node's clock that is wrong, alone among others: `tests/cluster_operator/test_scenarios.py`. Here it is
+  the operator's clock that differs from all nodes'.
+"""
 
 
 def line(told: Told) -> str:
@@ -39,4 +49,4 @@ def document(told: Sequence[Told], *, where: str, took: float) -> str:
             raise AssertionError(f"{one.fault.name}: {one.before} became {one.after}")
         cells = [one.fault.what, f"{one.lasted:.0f} s", one.during.replace("|", "\\|"), f"{one.healed:.0f} s"]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", TAIL])
