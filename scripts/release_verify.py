@@ -62,8 +62,12 @@ def problems(folder: Path) -> list[str]:
         try:
             found += [f"{name}: {problem}" for problem in _inside(path)]
         except UNREADABLE as error:
-            found.append(f"{name}: cannot be read: {error}")
+            found.append(_unreadable(name, error))
     return found + list(_together(folder))
+
+
+def _unreadable(name: str, error: Exception) -> str:
+    return f"{name}: cannot be read: {' '.join(str(error).split())}"
 
 
 def _sums(folder: Path) -> Iterator[str]:
@@ -200,7 +204,7 @@ def _together(folder: Path) -> Iterator[str]:
             elif name.endswith(".cdx.json"):
                 yield from _materials(path, files)
         except UNREADABLE as error:
-            yield f"{name}: cannot be read: {error}"
+            yield _unreadable(name, error)
     for name in sorted(files.keys() - _described(files)):
         if name.endswith(".whl") and "-none-any" not in name:
             yield f"{name}: no bill of materials describes it"

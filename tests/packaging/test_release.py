@@ -82,6 +82,7 @@ def test_one_changed_byte_names_its_file(folder: Path) -> None:
         whole = (folder / name).read_bytes()
         flip(folder / name)
         assert name in named(folder), name
+        assert "\n" not in "".join(release_verify.problems(folder))
         (folder / name).write_bytes(whole)
     assert named(folder) == set()
 
