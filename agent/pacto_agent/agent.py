@@ -215,6 +215,7 @@ class Agent:
         """Map and baseline, between two drains: what happens meanwhile is newer than what is read."""
         self._collect(drain=True)
         self._view.begin_resync()
+        self._attribution.begin_map()
         losses, at, began = self._losses, time.time(), time.thread_time()
         try:
             self._find_myself()

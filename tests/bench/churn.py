@@ -104,6 +104,7 @@ class Node:
         """These pods are there now, each with a listener and a connection that is open."""
         pods = list(numbers)
         self.view.begin_resync()
+        self.attribution.begin_map()
         self.view.set_map(pod_map(pods))
         open_now = (Connection("10.96.0.250", 5432),)
         self.view.end_resync(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pacto_agent.attribution import STRANGERS, WAITING_EVENTS, Attribution
 from pacto_agent.podmap import PodMap
 from pacto_agent.view import View
@@ -19,6 +21,7 @@ def unmapped() -> tuple[View, Attribution]:
 
 def remap(view: View, attribution: Attribution) -> None:
     """The next map, that knows pod a."""
+    attribution.begin_map()
     view.set_map(one_pod_map())
     attribution.retry(NOW)
 
@@ -78,6 +81,7 @@ def test_a_stranger_is_not_waited_for_again() -> None:
 def test_a_stranger_that_a_later_map_knows_is_named() -> None:
     view, attribution = unmapped()
     attribution.connections([sums(succeeded=1)], NOW)
+    attribution.begin_map()
     attribution.retry(NOW)
     assert attribution.unattributed == 1
     remap(view, attribution)
@@ -99,6 +103,30 @@ def test_another_pods_event_in_a_reused_namespace_waits_and_is_never_the_old_pod
     attribution.connections([sums(succeeded=1, cgroup=STRANGE)], NOW)
     assert attribution.waiting
     assert (ports(view), pod_of(view).peers) == ([], ())
+    attribution.begin_map()
+    view.set_map(PodMap())
+    attribution.retry(NOW)
+    assert attribution.unattributed == 2
+
+
+def test_the_next_pod_in_a_namespace_is_not_taken_for_the_last_by_a_map_that_is_too_old_for_it() -> None:
+    # pod a was there when the processes were read; it ended, and another got its namespace's inode
+    steady = replace(one_pod_map(), steady=frozenset(one_pod_map().owners))
+    for early in (True, False):
+        view = mapped_view()
+        attribution = Attribution(view)
+        if early:
+            attribution.listens([listen(1, 80, cgroup=STRANGE)])
+        attribution.begin_map()
+        if not early:
+            attribution.listens([listen(1, 80, cgroup=STRANGE)])
+            attribution.connections([sums(succeeded=1, cgroup=STRANGE)], NOW)
+        view.set_map(steady)
+        attribution.retry(NOW)
+        assert ports(view) == ([80] if early else []), "what came before is pod a's, a crashed container's"
+        assert attribution.waiting == (not early)
+        assert attribution.unattributed == 0
+    attribution.begin_map()
     view.set_map(PodMap())
     attribution.retry(NOW)
     assert attribution.unattributed == 2
@@ -109,6 +137,7 @@ def test_strangers_are_bounded_and_the_last_ones_remembered() -> None:
     for number in range(3 * STRANGERS):
         attribution.connections([sums(succeeded=1, cgroup=STRANGE + number, netns=STRANGE)], NOW)
         if number % 1000 == 0 or number == 3 * STRANGERS - 1:
+            attribution.begin_map()
             attribution.retry(NOW)
             assert len(attribution._strangers) <= STRANGERS
     assert attribution.unattributed == 3 * STRANGERS

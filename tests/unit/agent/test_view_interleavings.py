@@ -82,6 +82,7 @@ class Agent:
             case "begin":
                 self.collect()
                 self.view.begin_resync()
+                self._attribution.begin_map()
             case "map":
                 self.view.set_map(one_pod_map())
             case "scan":
