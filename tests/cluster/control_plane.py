@@ -30,10 +30,7 @@ def etcd(cluster: Cluster) -> list[str]:
 
 
 def apiserver(cluster: Cluster, program: Path) -> list[str]:
-    """RBAC, node authorisation and every default admission plugin, as a real cluster has them.
-
-    And one that OpenShift turns on: who blocks a deletion must be allowed to set finalizers.
-    """
+    """RBAC, node authorisation and every default admission plugin, as a real cluster has them."""
     pki_dir = cluster.pki
     options = {
         "etcd-servers": "http://127.0.0.1:2379",
@@ -42,7 +39,7 @@ def apiserver(cluster: Cluster, program: Path) -> list[str]:
         "service-cluster-ip-range": SERVICES,
         "allow-privileged": "true",
         "authorization-mode": "Node,RBAC",
-        "enable-admission-plugins": "NodeRestriction,OwnerReferencesPermissionEnforcement",
+        "enable-admission-plugins": "NodeRestriction",
         "client-ca-file": f"{pki_dir}/ca.crt",
         "tls-cert-file": f"{pki_dir}/apiserver.crt",
         "tls-private-key-file": f"{pki_dir}/apiserver.key",
