@@ -20,6 +20,12 @@ from kubectl_pacto.model.node_codec import encode_node
 METADATA_BYTES = 2048
 
 
+class PodText(str):
+    """One pod as JSON, where an object would have its tree: a full node's trees take several MiB."""
+
+    __slots__ = ()
+
+
 def text_of(raw: dict[str, Any]) -> str:
     """Compact JSON, as it is sent; of an object with pods these come last.
 
@@ -29,7 +35,8 @@ def text_of(raw: dict[str, Any]) -> str:
     if not raw.get("pods"):
         return _compact(raw)
     head = _compact({name: value for name, value in raw.items() if name != "pods"})
-    return f'{head[:-1]},"pods":[{",".join(map(_compact, raw["pods"]))}]}}'
+    pods = (pod if isinstance(pod, PodText) else _compact(pod) for pod in raw["pods"])
+    return f'{head[:-1]},"pods":[{",".join(pods)}]}}'
 
 
 def _compact(raw: Any) -> str:
@@ -42,24 +49,33 @@ def encoded(raw: dict[str, Any]) -> bytes:
 
 
 def fit(observation: NodeRuntimeObservation, limit: int = OBJECT_BYTES) -> dict[str, Any]:
-    """The object of `observation` within `limit` bytes; pods that were cut are marked Truncated."""
-    raw = encode_node(observation)
-    excess = len(encoded(raw)) + METADATA_BYTES - limit
-    if excess <= 0:
-        return raw
+    """The object of `observation` within `limit` bytes, each pod a PodText; cut ones are marked Truncated."""
     pods = list(observation.pods)
-    sizes = [len(encoded(pod)) + 1 for pod in raw["pods"]]
+    texts = [_pod_text(observation, pod) for pod in pods]
+    raw = encode_node(replace(observation, pods=()))
+    excess = len(_compact(raw)) + sum(len(text) + 1 for text in texts) + METADATA_BYTES - limit
     while excess > 0:
         number = max(
-            range(len(pods)), key=lambda at: (bool(pods[at].peers), sizes[at], pods[at].uid), default=-1
+            range(len(pods)), key=lambda at: (bool(pods[at].peers), len(texts[at]), pods[at].uid), default=-1
         )
         if number < 0 or not (pods[number].peers or pods[number].listeners):
             break
         pods[number] = _halved(pods[number])
-        size = len(encoded(_encode_pod(observation, pods[number]))) + 1
-        excess -= sizes[number] - size
-        sizes[number] = size
-    return encode_node(replace(observation, pods=tuple(pods)))
+        text = _pod_text(observation, pods[number])
+        excess -= len(texts[number]) - len(text)
+        texts[number] = text
+    raw["pods"] = texts
+    return raw
+
+
+def unpacked(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same object with each pod as its tree."""
+    pods = [json.loads(pod) if isinstance(pod, PodText) else pod for pod in raw["pods"]]
+    return {**raw, "pods": pods}
+
+
+def _pod_text(observation: NodeRuntimeObservation, pod: PodView) -> PodText:
+    return PodText(_compact(_encode_pod(observation, pod)))
 
 
 def _encode_pod(observation: NodeRuntimeObservation, pod: PodView) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Sink(Protocol):
         """The object that an agent before this one left, None for none."""
 
     def put(self, observation: dict[str, Any]) -> None:
-        """Hold this object from now on."""
+        """Hold this object from now on; its pods may be texts (budget.PodText)."""
 
     def renew(self, lease: dict[str, Any]) -> None:
         """Say that the object held is current."""

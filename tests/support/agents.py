@@ -15,6 +15,7 @@ from typing import Any, Final
 from kubectl_pacto.model.node import NodeRuntimeObservation, Peer, PodView
 from kubectl_pacto.model.node_codec import decode_node
 from pacto_agent.agent import Agent
+from pacto_agent.budget import unpacked
 from pacto_agent.config import Options
 from tests.support.hosts import PATIENCE, until
 
@@ -39,7 +40,7 @@ class MemorySink:
 
     def put(self, observation: dict[str, Any]) -> None:
         """Hold this object."""
-        self.object = observation
+        self.object = unpacked(observation)
         self.writes += 1
 
     def renew(self, lease: dict[str, Any]) -> None:

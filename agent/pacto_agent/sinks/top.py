@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Final, TextIO
 
 from kubectl_pacto.errors import SinkFailed
+from pacto_agent.budget import unpacked
 
 CLEAR: Final = "\033[H\033[2J"
 
@@ -25,7 +26,7 @@ class TopSink:
 
     def put(self, observation: dict[str, Any]) -> None:
         """Keep the object for the next picture."""
-        self._raw = observation
+        self._raw = unpacked(observation)
 
     def renew(self, lease: dict[str, Any]) -> None:
         """Draw; a heartbeat is nothing to look at."""

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kubectl_pacto.model import bounds
 from kubectl_pacto.model.node import FailureReason, Listener, NodeRuntimeObservation, Peer, PodReason, PodView
 from kubectl_pacto.model.node_codec import decode_node, encode_node
-from pacto_agent.budget import METADATA_BYTES, encoded, fit, text_of
+from pacto_agent.budget import METADATA_BYTES, encoded, fit, text_of, unpacked
+
+
+def whole(view: NodeRuntimeObservation, limit: int = bounds.OBJECT_BYTES) -> dict[str, Any]:
+    """What fits, as a tree."""
+    return unpacked(fit(view, limit))
 
 
 def peer(number: int, **more: object) -> Peer:
@@ -39,7 +45,8 @@ def node(*pods: PodView) -> NodeRuntimeObservation:
 
 def test_a_usual_node_is_left_alone() -> None:
     view = node(*(pod(number, listeners=3, peers=20) for number in range(60)))
-    assert fit(view) == encode_node(view)
+    assert unpacked(fit(view)) == encode_node(view)
+    assert text_of(fit(view)) == text_of(encode_node(view))
 
 
 def test_the_worst_node_at_every_bound_fits() -> None:
@@ -51,7 +58,7 @@ def test_the_worst_node_at_every_bound_fits() -> None:
         )
     )
     assert len(encoded(encode_node(view))) > bounds.OBJECT_BYTES
-    raw = fit(view)
+    raw = whole(view)
     assert len(encoded(raw)) + METADATA_BYTES <= bounds.OBJECT_BYTES
     assert len(raw["pods"]) == bounds.PODS_PER_NODE
 
@@ -59,7 +66,7 @@ def test_the_worst_node_at_every_bound_fits() -> None:
 def test_a_cut_pod_is_marked_and_no_other_is() -> None:
     view = node(pod(1, listeners=2, peers=100), pod(2, listeners=2, peers=2))
     size = len(encoded(encode_node(view))) + METADATA_BYTES
-    large, small = decode_node(fit(view, size - 100)).pods
+    large, small = decode_node(whole(view, size - 100)).pods
     assert (large.complete, large.reasons) == (False, (PodReason.TRUNCATED,))
     assert len(large.peers) == 50
     assert (small.complete, small.reasons, len(small.peers)) == (True, (), 2)
@@ -70,19 +77,19 @@ def test_peers_tried_last_and_open_ones_are_kept() -> None:
     others = tuple(peer(at, last_success=1000.0 + at, last_failure=None) for at in range(2, 10))
     view = node(replace(pod(1, listeners=0, peers=0), peers=(old_but_open, *others)))
     size = len(encoded(encode_node(view))) + METADATA_BYTES
-    (cut,) = decode_node(fit(view, size - 10)).pods
+    (cut,) = decode_node(whole(view, size - 10)).pods
     assert [one.address for one in cut.peers] == [one.address for one in (old_but_open, *others[-3:])]
 
 
 def test_listeners_go_only_when_no_pod_has_peers_left() -> None:
     view = node(pod(1, listeners=64, peers=0), pod(2, listeners=0, peers=64))
-    (listening, calling) = decode_node(fit(view, METADATA_BYTES + 4500)).pods
+    (listening, calling) = decode_node(whole(view, METADATA_BYTES + 4500)).pods
     assert calling.peers == ()
     assert 0 < len(listening.listeners) < 64
 
 
 def test_an_impossible_limit_ends() -> None:
-    raw = fit(node(pod(1, listeners=4, peers=4)), 10)
+    raw = whole(node(pod(1, listeners=4, peers=4)), 10)
     assert raw["pods"][0]["peers"] == raw["pods"][0]["listeners"] == []
 
 

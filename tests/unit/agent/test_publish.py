@@ -8,6 +8,7 @@ from typing import Any
 
 from kubectl_pacto.errors import SinkFailed
 from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
+from pacto_agent.budget import unpacked
 from pacto_agent.publish import Publisher, lease_of
 
 INTERVAL = 30.0
@@ -33,7 +34,7 @@ class Sink:
     def put(self, observation: dict[str, Any]) -> None:
         """Hold or refuse."""
         self._call("put")
-        self.object = observation
+        self.object = unpacked(observation)
 
     def renew(self, lease: dict[str, Any]) -> None:
         """Hold or refuse."""
