@@ -85,7 +85,8 @@ class PodMap:
         if place is not None and place.cookie and cookie and place.cookie != cookie:
             return Named(Owner.UNKNOWN)
         by_cgroup = self.cgroup_pods.get(cgroup_id) if cgroup_id > ROOT_CGROUP else None
-        if by_cgroup and (creator := self.places.get(by_cgroup)) and creator.by_cgroup:
+        creator = self.places.get(by_cgroup) if by_cgroup else None
+        if creator and creator.by_cgroup:
             return self._named_by_cgroup(creator, place, netns)
         if place is None:
             known = netns in self.namespaces or by_cgroup == ""
@@ -93,6 +94,9 @@ class PodMap:
         if by_cgroup == "" and place.by_cgroup:
             # a node proxy or a port-forward inside the pod's namespace
             return Named(Owner.FOREIGN)
+        if by_cgroup and by_cgroup != place.uid and creator and not creator.pids:
+            # the next pod's: its cgroup was seen, and none of its processes yet
+            return Named(Owner.UNKNOWN)
         certain = (place.cookie and cookie) or (settled and netns in self.steady)
         if by_cgroup is None and cgroup_id > ROOT_CGROUP and place.by_cgroup and not certain:
             return Named(Owner.UNKNOWN)

@@ -26,11 +26,12 @@ def named_map() -> PodMap:
         "h": Place("h", netns=NODE, pids=(4,), by_cgroup=True, host_network=True),
         "s": Place("s", netns=50, pids=(5,), by_cgroup=True, shared=True),
         "t": Place("t", netns=50, pids=(6,), by_cgroup=True, shared=True),
+        "n": Place("n"),  # its cgroup exists, and no process was in it yet
     }
     return PodMap(
         places=places,
         owners={10: "a", 20: "b", 30: "v"},
-        cgroup_pods={110: "a", 111: "a", 120: "b", 130: "v", 140: "h", 150: "s", 160: "t", 900: ""},
+        cgroup_pods={110: "a", 111: "a", 120: "b", 130: "v", 140: "h", 150: "s", 160: "t", 170: "n", 900: ""},
         namespaces=frozenset({NODE, 10, 20, 30, 50, 99}),
         steady=frozenset({10, 20}),
         node_netns=NODE,
