@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final
 
 from kubectl_pacto.collect.contracts import Contracts
@@ -13,6 +16,7 @@ from kubectl_pacto.controller.downloads import Downloads
 from kubectl_pacto.model.pacto import Pacto
 
 KEPT: Final = 20_000
+UNUSED_SECONDS: Final = 3600.0
 
 
 def contracts(insecure: tuple[str, ...] = ()) -> Contracts:
@@ -21,11 +25,16 @@ def contracts(insecure: tuple[str, ...] = ()) -> Contracts:
 
 
 class ContractLoader:
-    """Loads contracts for all workers; validating an inline contract again costs more than a check."""
+    """Loads contracts for all workers; validating an inline contract again costs more than a check.
 
-    def __init__(self, downloads: Downloads) -> None:
+    A contract is validated once, however many Pactos have it, and kept until nobody has asked for an hour.
+    """
+
+    def __init__(self, downloads: Downloads, clock: Callable[[], float] = time.monotonic) -> None:
         self._downloads = downloads
-        self._inline: OrderedDict[tuple[object, ...], Loaded] = OrderedDict()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._inline: OrderedDict[tuple[object, ...], tuple[Loaded, float]] = OrderedDict()
 
     def load(self, pacto: Pacto) -> Loaded | None:
         """The contract of a Pacto, or why it cannot be had; None: it is on its way, and will be told."""
@@ -34,14 +43,21 @@ class ContractLoader:
         self.forget((pacto.namespace, pacto.name))
         overrides = tuple((name, tuple(values.items())) for name, values in pacto.overrides)
         key = (pacto.inline, overrides)
-        found = self._inline.get(key)
-        if found is None:
-            loaded = load_inline(pacto)
-            assert loaded is not None
-            found = self._inline[key] = loaded
-            while len(self._inline) > KEPT:
+        with self._lock:
+            known = self._inline.get(key)
+        # beside the lock: it takes milliseconds
+        found = load_inline(pacto) if known is None else known[0]
+        assert found is not None
+        now = self._clock()
+        with self._lock:
+            self._inline[key] = found, now
+            self._inline.move_to_end(key)
+            while len(self._inline) > KEPT or next(iter(self._inline.values()))[1] < now - UNUSED_SECONDS:
                 self._inline.popitem(last=False)
         return found
+
+    def __len__(self) -> int:
+        return len(self._inline)
 
     def forget(self, key: tuple[str, str]) -> None:
         """A Pacto that is gone."""

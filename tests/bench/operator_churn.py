@@ -153,6 +153,7 @@ class Day:
         found["packed views"] = sum(len(record.views) for record in operator.nodes.records.values())
         found["metrics"] = len(operator.metrics._pactos)
         found["triggers"] = len(operator._triggers._by_target) + len(operator._triggers._by_provider)
+        found["contracts"] = len(operator._reconciler._parts.loader)  # type: ignore[arg-type]
         found["pool"] = len(POOL)
         return found
 

@@ -45,6 +45,8 @@ def test_nothing_that_is_kept_outlives_what_it_is_about(pactos: int) -> None:
         queues = [size for name, size in sizes.items() if name.startswith("queue")]
         assert max(queues[:-1]) <= pactos
         assert queues[-1] <= 4 * pactos
+        # those that were edited away go within the hour
+        assert sizes["contracts"] <= 2 * pactos
         assert sizes["pool"] <= 10 * pactos + 50
 
 
