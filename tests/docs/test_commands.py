@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.blocks import Block, blocks, defaults, in_order, pages, parse, shims
+from tests.support.blocks import Block, blocks, in_order, pages, parse, shims
 from tests.support.sources import ROOT
 
 ALL = [block for page in pages() for block in blocks(page)]
@@ -21,12 +21,6 @@ ALL = [block for page in pages() for block in blocks(page)]
 def test_a_block_says_how_it_is_tested(block: Block) -> None:
     assert block.tier in ("unit", "cluster", "none"), "classify it: see tests/support/blocks.py"
     assert block.tier != "none" or len(block.why) > 15, "say why it is not tested here, or what tests it"
-
-
-@pytest.mark.parametrize("page", defaults())
-def test_a_page_without_marks_exists_and_shows_commands(page: str) -> None:
-    if (ROOT / page).exists():
-        assert blocks(page)
 
 
 @pytest.mark.parametrize("block", [one for one in ALL if one.tier == "unit"], ids=lambda block: block.name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -47,11 +48,12 @@ def pages() -> list[str]:
 
 def blocks(page: str) -> list[Block]:
     """The blocks of a page, in order."""
-    return parse(page, (ROOT / page).read_text(encoding="utf-8"), defaults().get(page, ""))
+    default = next((why for pattern, why in defaults().items() if fnmatch(page, pattern)), "")
+    return parse(page, (ROOT / page).read_text(encoding="utf-8"), default)
 
 
 def defaults() -> dict[str, str]:
-    """Why the blocks of a page are not tested one by one, by page."""
+    """Why the blocks of a page are not tested one by one, by its name or a pattern of names."""
     found: dict[str, str] = yaml.safe_load(PAGES.read_text(encoding="utf-8"))
     return found
 
