@@ -19,6 +19,8 @@ from pacto_agent.podmap import Owner, Place, PodMap
 
 # SO_REUSEPORT siblings share one published listener; this bounds the sockets behind them.
 SOCKETS_PER_POD: Final = 4096
+# A cut sorts: who goes through all ports is cut once per so many new peers, and before it is published.
+PEERS_BETWEEN_CUTS: Final = 2 * bounds.PEERS_PER_POD
 # starts are told in hundredths of a second, connections in thousandths
 START_PRECISION_SECONDS: Final = 0.1
 
@@ -104,7 +106,8 @@ class View:
             self.foreign_events += sums.succeeded + sums.failed + sums.aborted
         elif named.owner is Owner.POD and (pod := self._pods.get(named.uid)):
             pod.peers.add(sums, now)
-            pod.peers.cut(bounds.PEERS_PER_POD, now)
+            if len(pod.peers) >= PEERS_BETWEEN_CUTS:
+                pod.peers.cut(bounds.PEERS_PER_POD, now)
         return named.owner is not Owner.UNKNOWN
 
     def begin_resync(self) -> None:
@@ -206,9 +209,10 @@ class View:
                 pod.peers.cut(bounds.PEERS_PER_POD, now)
 
     def prune(self, now: float) -> None:
-        """Forget expired peers, and the oldest past the node's bound."""
+        """Forget expired peers, and the oldest past each pod's bound and the node's."""
         for pod in self._pods.values():
             pod.peers.prune(now)
+            pod.peers.cut(bounds.PEERS_PER_POD, now)
         excess = sum(len(pod.peers) for pod in self._pods.values()) - bounds.PEERS_PER_NODE
         while excess > 0:
             largest = max(self._pods.values(), key=lambda pod: (len(pod.peers), pod.place.uid))
@@ -218,6 +222,8 @@ class View:
 
     def snapshot(self, now: float) -> tuple[PodView, ...]:
         """All pods as published, in the order of their UIDs."""
+        for pod in self._pods.values():
+            pod.peers.cut(bounds.PEERS_PER_POD, now)
         return tuple(self._pod_view(self._pods[uid], now) for uid in sorted(self._pods))
 
     def _pod_view(self, pod: _Pod, now: float) -> PodView:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kubectl_pacto.model import bounds
 from kubectl_pacto.model.node import PodReason
 from pacto_agent.flows import ListeningSocket, Sockets
+from pacto_agent.peers import Peers
 from pacto_agent.podmap import Place
-from pacto_agent.view import SOCKETS_PER_POD, View
+from pacto_agent.view import PEERS_BETWEEN_CUTS, SOCKETS_PER_POD, View
 from tests.unit.agent.made import (
     CGROUP,
     NETNS,
@@ -165,3 +168,25 @@ def test_a_proxy_with_listeners_in_a_hundred_pods_namespaces_is_not_truncated_by
     assert len(published) == 101
     assert all(pod.complete and pod.listeners == () for pod in published.values())
     assert view.foreign_events == 100
+
+
+def test_a_pod_that_goes_through_all_ports_is_sorted_once_per_many_peers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cuts: list[int] = []
+    real = Peers.cut
+
+    def cut(peers: Peers, limit: int, now: float) -> None:
+        cuts.append(len(peers))
+        real(peers, limit, now)
+
+    monkeypatch.setattr(Peers, "cut", cut)
+    view = mapped_view()
+    cuts.clear()
+    for port in range(1, 8193):
+        view.apply_connections(sums(failed=1, port=port, at=NOW + port), NOW)
+    assert len(cuts) <= 8192 / (PEERS_BETWEEN_CUTS - bounds.PEERS_PER_POD) + 1
+    assert max(cuts) <= PEERS_BETWEEN_CUTS, "and it holds no more meanwhile"
+    pod = pod_of(view)
+    assert [peer.port for peer in pod.peers] == list(range(8193 - bounds.PEERS_PER_POD, 8193))
+    assert pod.reasons == (PodReason.TRUNCATED,)
