@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from tests.cluster.fixtures import api_server
+from tests.cluster.fixtures import api_server, cluster
 
-__all__ = ["api_server"]
+__all__ = ["api_server", "cluster"]
