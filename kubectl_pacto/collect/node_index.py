@@ -177,6 +177,6 @@ def _instant(text: str) -> float:
 
 
 # the seconds of late are a few hundred, however many peers there are
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _second(text: str) -> float:
     return parse_instant(f"{text}Z")
