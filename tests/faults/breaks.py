@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from kubectl_pacto.controller.election import LEASE_NAME
+from kubectl_pacto.model.instant import parse_instant
 from kubectl_pacto.model.node_codec import API_VERSION, KIND
 from tests.acceptance.actions import signal_agents
 from tests.acceptance.objects import App
@@ -209,6 +210,11 @@ def skewed(seconds: float) -> Callable[[Ground], None]:
     def run(ground: Ground) -> None:
         with through_a_proxy(ground, skew=seconds):
             ground.calm(time.monotonic())
+            for name in ground.scenario.apps:
+                written = parse_instant(ground.scene.status(name)["lastReconciledAt"])
+                # the last status is at most an interval old
+                if not -60 < written - time.time() - seconds < 10:
+                    raise Wronged(f"{name} was not checked by a clock that is {seconds:g} s off")
             time.sleep(35)
             ground.calm(time.monotonic())
 
