@@ -230,7 +230,8 @@ def main() -> int:
     settled = [row["mib"] for row in rows[len(rows) // 4 :]]
     print(f"{shape.pactos} Pactos, {shape.nodes} nodes, {shape.pods} pods")
     print(f"{given.hours:g} simulated hours took {REAL() - began:.0f} s")
-    print(f"after the first quarter: {slope(settled) * 1024:+.1f} KiB an hour")
+    growth = slope(settled) * 1024 * 3600 / given.every
+    print(f"after the first quarter: {growth:+.1f} KiB an hour")
     print(f"verdicts {verdicts} {rows[-1]['server']['findings'] or ''}")
     return 0 if set(verdicts) == {"Compliant"} else 1
 
