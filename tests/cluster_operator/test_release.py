@@ -64,7 +64,9 @@ def test_the_rights_of_a_release_are_enough(
         reasons = [one["reason"] for one in scene.api.items("v1", "Event", scene.namespace)]
         restricted.stop()
     assert "ValidationFailed" in reasons
-    assert [line for line in caplog.messages if "not allowed" in line] == []
+    refused = [line for line in caplog.messages if "not allowed" in line]
+    # the namespace of an earlier test may still be on its way out
+    assert [line for line in refused if "being terminated" not in line] == []
 
 
 def test_the_account_may_do_nothing_else(api: Api, api_server: Live, namespace: str) -> None:
