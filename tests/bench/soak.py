@@ -114,8 +114,8 @@ def main() -> int:
             collection = running.published()["collection"]
     finally:
         pods.close()
-        for path in (top / "kubepods", top):
-            _remove(path)
+        for path, _, _ in os.walk(top, topdown=False):  # an interrupted pod's, too
+            _remove(Path(path))
     after = ", ".join(f"{mib:.1f} ({mib / quarters[0]:.3f})" for mib in quarters)
     print(
         f"{PODS} pods came and went in {seconds:.0f} s, up to {seen} in an object, published every {INTERVAL}"
