@@ -19,7 +19,7 @@ AGENTS: Final = "pacto-node-agent"
 # nodes with this label run an agent of the operator's; on others a scenario runs its own, or none
 LABEL: Final = "acceptance.example/agent"
 WINDOW_SECONDS: Final = 4.0
-INTERVAL_SECONDS: Final = 2.0
+INTERVAL_SECONDS: Final = 3.0
 REPOSITORY_NAME, _, TAG = runtime.NAME.rpartition(":")
 VALUES: Final[dict[str, Any]] = {
     "image": {"repository": REPOSITORY_NAME, "tag": TAG, "pullPolicy": "Never"},

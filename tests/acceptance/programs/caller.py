@@ -35,10 +35,11 @@ def spread(target: str) -> list[str]:
 
 
 def is_open(connection: socket.socket) -> bool:
-    """Whether the other side still holds its end."""
+    """Whether the other side still holds its end; a word now and then keeps it from giving up."""
     connection.setblocking(False)
     try:
-        return connection.recv(1) != b""
+        connection.send(b".")
+        return connection.recv(4096) != b""
     except BlockingIOError:
         return True
     except OSError:
