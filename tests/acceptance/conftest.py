@@ -29,6 +29,7 @@ __all__ = ["api_server", "cluster", "namespace", "wait_for"]
 
 AT_ONCE: Final = int(os.environ.get("PACTO_ACCEPTANCE_AT_ONCE", "14"))
 EXTRA: Final = "node-c"
+KERNEL: Final = ".".join(platform.release().split(".")[:2])
 
 
 @dataclass
@@ -120,7 +121,7 @@ def _keep(made: Run, session: pytest.Session) -> None:
     path = os.environ.get("PACTO_ACCEPTANCE_DOCS")
     complete = {one.id for one in scenarios()} <= {row.scenario for row in made.rows}
     if path and complete and not session.testsfailed:
-        where = f"{os.cpu_count()} cores, Linux {platform.release()}, {made.world.live.provider.provider}"
+        where = f"{os.cpu_count()} cores, Linux {KERNEL}, {made.world.live.provider.provider}"
         took = time.monotonic() - made.begun
         text = report.document(
             made.rows, where=where, took=took, interval=INTERVAL_SECONDS, window=WINDOW_SECONDS

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import three_nodes
+from tests.acceptance.conftest import KERNEL, three_nodes
 from tests.acceptance.release import Plugin
 from tests.acceptance.scene import World
 from tests.acceptance.watcher import Watcher
@@ -64,5 +63,5 @@ def faults(three_nodes: Live, tmp_path_factory: pytest.TempPathFactory) -> Itera
         world.plugin.run("uninstall", "--yes", "--delete-crds", "--timeout", "60s", check=False)
     path = os.environ.get("PACTO_FAULTS_DOCS")
     if path and {one.fault.name for one in made.told} >= {one.name for one in FAULTS}:
-        where = f"{os.cpu_count()} cores, Linux {platform.release()}, {live.provider.provider}"
+        where = f"{os.cpu_count()} cores, Linux {KERNEL}, {live.provider.provider}"
         Path(path).write_text(report.document(made.told, where=where, took=time.monotonic() - made.begun))
