@@ -16,8 +16,8 @@ from kubectl_pacto.cli.install.record import Record, identity, read_record
 from kubectl_pacto.cli.install.wait import wait_gone, wait_ready
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.client import Client
-from kubectl_pacto.model.bounds import AGENT_NAMESPACE
 from kubectl_pacto.kube.errors import ApiNotFound
+from kubectl_pacto.model.bounds import AGENT_NAMESPACE
 
 Raw = Mapping[str, Any]
 Say = Callable[[str], None]
