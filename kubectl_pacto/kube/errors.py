@@ -23,6 +23,10 @@ class ApiUnreachable(ApiError):
     hint = "api-unreachable"
 
 
+class ApiSilent(ApiError):
+    """{method} {path}: the watch said nothing for {seconds:.0f} s and is opened again"""
+
+
 class ApiUnauthorized(ApiError):
     """{method} {path}: the API server does not accept the credentials: {problem}"""
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from kubectl_pacto.errors import MalformedObject
 from kubectl_pacto.kube.client import Client
-from kubectl_pacto.kube.errors import ApiError, ApiGone, ApiNotFound
+from kubectl_pacto.kube.errors import ApiError, ApiGone, ApiNotFound, ApiSilent
 from kubectl_pacto.kube.lists import PAGE, list_all, with_query
 from kubectl_pacto.kube.retry import RetryPolicy
 from kubectl_pacto.kube.stream import Event, Watch
@@ -198,6 +198,9 @@ class Reflector(Generic[T]):
                     self._delays, seen = self._fresh_delays(), True
         except ApiGone:
             raise
+        except ApiSilent as error:
+            # it has waited long enough: whoever changes a quiet kind is not kept waiting as well
+            LOG.info("%s", error)
         except ApiError as error:
             raise _Interrupted(version, error) from error
         if not seen and self._clock() - began < 1.0:

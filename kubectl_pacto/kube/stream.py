@@ -2,7 +2,8 @@
 """One watch as a stream of events over a connection of its own.
 
 A read timeout bounds the silence between two pieces of the stream: bookmarks come every minute, so a
-stream that is silent for longer is half open. An ERROR event is an error, never an object.
+stream that is silent for longer is half open, or of a quiet kind on a store that does not tell the API
+server its progress. Both are opened again. An ERROR event is an error, never an object.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_pacto.kube.client import JSON, Tokens
-from kubectl_pacto.kube.errors import ApiBusy, ApiUnreachable, error_of
+from kubectl_pacto.kube.errors import ApiBusy, ApiSilent, ApiUnreachable, error_of
 from kubectl_pacto.kube.transport import Opener, Server, TransportError, connection_to
 
 READ_TIMEOUT_SECONDS: Final = 75.0
@@ -52,20 +53,27 @@ class Watch:
         self._open_connection = connection or (lambda: connection_to(server, read_timeout))
         self._tokens = tokens
         self._agent = agent
+        self._read_timeout = read_timeout
         self._socket: socket.socket | None = None
         self._stopped = False
         self.opened = 0
 
     def events(self, path: str) -> Iterator[Event | None]:
         """None once the server has accepted the watch, then its events. Raises ApiError."""
-        connection = self._open_connection()
+        connection, accepted = self._open_connection(), False
         try:
             answer = self._open(connection, path)
+            accepted = True
             yield None
             for line in _lines(answer):
                 yield _event(path, line)
         except TransportError as error:
             raise ApiUnreachable(method="GET", path=path, problem=str(error)) from error
+        except TimeoutError as error:
+            if accepted:
+                raise ApiSilent(method="GET", path=path, seconds=self._read_timeout) from error
+            problem = f"no answer within {self._read_timeout:.0f} s"
+            raise ApiUnreachable(method="GET", path=path, problem=problem) from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             # ValueError: json, and a socket that was closed under a read
             problem = f"{type(error).__name__}: {error}"

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,10 +74,16 @@ class Running:
     """A reflector in its thread."""
 
     def __init__(
-        self, api: FakeWatchApi, *, timeout: float = 5.0, tokens: Tokens | None = None, optional: bool = False
+        self,
+        api: FakeWatchApi,
+        *,
+        timeout: float = 5.0,
+        tokens: Tokens | None = None,
+        optional: bool = False,
+        timing: Timing = QUICK,
     ) -> None:
         self.copy = Copy()
-        self.reflector = Reflector(PATH, decode, self.copy, optional=optional, timing=QUICK)
+        self.reflector = Reflector(PATH, decode, self.copy, optional=optional, timing=timing)
         self.client = client_of(api, tokens)
         self.watch = Watch(api.server, tokens, read_timeout=timeout)
         self.thread = threading.Thread(target=self.reflector.run, args=(self.client, self.watch), daemon=True)
@@ -252,6 +260,19 @@ def test_a_half_open_watch_is_given_up_and_nothing_is_missed(api: FakeWatchApi, 
     api.put("a", number=1)
     until(lambda: run.copy.values == {"a": 1})
     assert run.reflector.lists == 1
+
+
+def test_a_quiet_kind_is_watched_again_at_once_and_nobody_is_warned(
+    api: FakeWatchApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    api.watch_faults.extend([WatchFault(silent=True)] * 3)
+    never = replace(QUICK, retries=RetryPolicy(1 << 30, first_delay=600.0, longest_delay=600.0))
+    run = Running(api, timeout=1.1, timing=never)
+    until(lambda: len(api.watches) == 4)
+    run.stop()
+    assert "said nothing for 1 s and is opened again" in caplog.text
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_silence_is_told_and_over_with_the_next_sign(api: FakeWatchApi, start: Start) -> None:
