@@ -57,7 +57,13 @@ class Helm:
     def __call__(self, *words: str | Path, status: int = 0, timeout: float = 300) -> str:
         """Run it; standard output, or the errors where it should fail."""
         homes = {f"HELM_{name}_HOME": str(self.home / name) for name in ("CACHE", "CONFIG", "DATA")}
-        environment = {"PATH": os.environ["PATH"], "KUBECONFIG": self.kubeconfig, **homes}
+        # discovery is cached below HOME, and without one in the working folder
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "KUBECONFIG": self.kubeconfig,
+            **homes,
+        }
         command = [str(binary()), *(str(word) for word in words)]
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=False, timeout=timeout
