@@ -32,6 +32,8 @@ FIELDS: Final = {
     for name in dict.fromkeys(kind.field for kind in LIVE_KINDS)
 }
 COST_SHARE: Final = 10.0
+# what costs less is made anew for each check that needs it
+DEAR: Final = 0.05
 
 
 class Table(Generic[T]):
@@ -215,9 +217,7 @@ class Live:
             now, newest = self._clock(), self._newest
             if newest is not None:
                 age = now - newest.built_at
-                if age < min(COST_SHARE * self.cost, LONGEST_AGE) and (
-                    newest.built_at >= due or self.cost > 0.05
-                ):
+                if age < self._kept and (newest.built_at >= due or self.cost > DEAR):
                     return newest
                 if self._version() == self._state:
                     return newest
@@ -228,6 +228,20 @@ class Live:
             self.prepare(built)
             self._newest, self.cost = built, self._clock() - now
             return built
+
+    def rest(self, asked: float) -> float:
+        """Seconds until there may be a generation that holds what had arrived by `asked`."""
+        with self._lock:
+            newest = self._newest
+            if newest is None or newest.built_at >= asked or self.cost <= DEAR:
+                return 0.0
+            left = newest.built_at + self._kept - self._clock()
+            return left if left > 0 and self._version() != self._state else 0.0
+
+    @property
+    def _kept(self) -> float:
+        """How long a generation is kept whatever changes."""
+        return min(COST_SHARE * self.cost, LONGEST_AGE)
 
     def _version(self) -> tuple[Any, ...]:
         counts = tuple(table.changes for table in self.tables.values())

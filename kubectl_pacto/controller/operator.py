@@ -20,7 +20,7 @@ from kubectl_pacto.controller.loader import ContractLoader
 from kubectl_pacto.controller.metrics import Metrics, Samples
 from kubectl_pacto.controller.node_agent import NodeAgents
 from kubectl_pacto.controller.options import Settings
-from kubectl_pacto.controller.queue import WorkQueue
+from kubectl_pacto.controller.queue import Taken, WorkQueue
 from kubectl_pacto.controller.reconcile import Parts, Reconciler
 from kubectl_pacto.controller.registry_side import RegistrySide, Work
 from kubectl_pacto.controller.revisions import decode_revision
@@ -204,13 +204,14 @@ class Operator:
             while not self._stop.is_set():
                 taken = self.queue.take(TAKE_SECONDS)
                 if taken is not None:
-                    self._reconcile(client, taken.key, taken.due)
+                    self._reconcile(client, taken)
         finally:
             client.close()
 
-    def _reconcile(self, client: Any, key: Key, due: float) -> None:
+    def _reconcile(self, client: Any, taken: Taken[Key]) -> None:
+        key = taken.key
         try:
-            again = self._reconciler.reconcile(client, key, due)
+            again = self._reconciler.reconcile(client, key, taken.due, taken.asked)
         except ApiConflict as error:
             # the watch brings the newer version; the pass is repeated on it
             LOG.info("%s/%s: %s", *key, error)

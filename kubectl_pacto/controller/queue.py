@@ -20,10 +20,11 @@ LEAST_GAP: Final = 0.2
 
 
 class Taken(NamedTuple, Generic[K]):
-    """A key to work on, and since when it was due."""
+    """A key to work on, since when it was due, and when it was last added; -inf where it came by itself."""
 
     key: K
     due: float
+    asked: float = float("-inf")
 
 
 class WorkQueue(Generic[K]):
@@ -39,12 +40,14 @@ class WorkQueue(Generic[K]):
         self._started: dict[K, float] = {}
         self._failures: dict[K, int] = {}
         self._again: dict[K, float] = {}
+        self._asked: dict[K, float] = {}
         self._count = 0
         self._closed = False
 
     def add(self, key: K, after: float = 0.0) -> None:
         """Have a key worked on, after so many seconds at the latest; an earlier due time stands."""
         with self._changed:
+            self._asked[key] = self._clock()
             when = max(self._clock() + after, self._started.get(key, -self._gap) + self._gap)
             waiting = self._again if key in self._running else self._due
             if when >= waiting.get(key, when + 1):
@@ -70,7 +73,7 @@ class WorkQueue(Generic[K]):
                     when, _, key = heapq.heappop(self._heap)
                     del self._due[key]
                     self._running[key] = self._started[key] = now
-                    return Taken(key, when)
+                    return Taken(key, when, self._asked.pop(key, float("-inf")))
                 if now >= deadline:
                     return None
                 wake = min(deadline, self._heap[0][0]) if self._heap else deadline
@@ -106,7 +109,9 @@ class WorkQueue(Generic[K]):
             for kept in (self._due, self._started, self._failures, self._running):
                 kept.pop(key, None)
             added = self._again.pop(key, None)
-            if added is not None:
+            if added is None:
+                self._asked.pop(key, None)
+            else:
                 self._due[key] = added
                 self._push(key, added)
 
@@ -124,8 +129,8 @@ class WorkQueue(Generic[K]):
     def sizes(self) -> tuple[int, ...]:
         """How many entries each table holds: for the test that nothing grows."""
         with self._changed:
-            tables = (self._due, self._running, self._started, self._failures, self._again, self._heap)
-            return tuple(len(table) for table in tables)
+            tables = (self._due, self._running, self._started, self._failures, self._again, self._asked)
+            return (*(len(table) for table in tables), len(self._heap))
 
     def close(self) -> None:
         """Let no worker wait any longer."""

@@ -76,18 +76,28 @@ class Reconciler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._since = parts.clock()
+        self._put_off: set[Key] = set()
 
-    def reconcile(self, client: Client, key: Key, due: float) -> float | None:
-        """Check one Pacto; seconds until its next check, None when it is gone. Raises ApiError."""
+    def reconcile(self, client: Client, key: Key, due: float, asked: float = -math.inf) -> float | None:
+        """Check one Pacto; seconds until its next check, None when it is gone. Raises ApiError.
+
+        `asked` is when something changed that it is about: a cluster from before that would be a verdict
+        of the past, which nothing would put right for an interval. It is waited for, once.
+        """
         known = self._parts.live.pactos.get(key)
         if known is None:
             self._forget(key)
             return None
+        rest = self._parts.live.rest(asked)
+        if rest and key not in self._put_off:
+            self._put_off.add(key)
+            return rest
+        self._put_off.discard(key)
         loaded = self._parts.loader.load(known.pacto)
         if loaded is None:
             return float(known.pacto.check_interval)  # what is on its way comes with a check of its own
         revision = self._parts.revise(client, known, loaded) if self._parts.revise else known.revision
-        checked, at, unproven = self._check(client, known.pacto, loaded, due)
+        checked, at, unproven = self._check(client, known.pacto, loaded, max(due, asked))
         status = dict(checked.status)
         if revision:
             status["currentRevision"] = revision
@@ -101,9 +111,11 @@ class Reconciler:
         self._parts.metrics.pacto(key, status)
         # just started: a heartbeat that is about to be seen to move makes the next pass another one
         hurry = unproven and at - self._since < SETTLING_SECONDS
-        return min(_next(known.pacto, checked, at), PUBLISH_INTERVAL_SECONDS if hurry else math.inf)
+        soon = min(PUBLISH_INTERVAL_SECONDS if hurry else math.inf, rest or math.inf)
+        return min(_next(known.pacto, checked, at), soon)
 
     def _forget(self, key: Key) -> None:
+        self._put_off.discard(key)
         self._parts.metrics.forget(key)
         self._parts.loader.forget(key)
 

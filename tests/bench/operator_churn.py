@@ -121,7 +121,7 @@ class Day:
             self.agents.ensure(self.client)
             self.agents.clean(self.client)
         while (taken := self.operator.queue.take(0)) is not None:
-            self.operator._reconcile(self.client, taken.key, taken.due)
+            self.operator._reconcile(self.client, taken)
             self.checks += 1
 
     def events(self, second: float) -> dict[str, Any]:

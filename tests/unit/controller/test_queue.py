@@ -129,8 +129,29 @@ def test_the_time_since_due_is_told(queue: WorkQueue[str], clock: Clock) -> None
     taken = queue.take(0)
     assert taken is not None
     assert clock.now - taken.due == 7
+    assert taken.asked == taken.due
     clock.now += 3
     assert queue.longest_running() == 3
+
+
+def test_when_a_key_was_asked_for_last_is_told_once(queue: WorkQueue[str], clock: Clock) -> None:
+    queue.add("a")
+    clock.now += 5
+    queue.add("a")  # is due already
+    taken = queue.take(0)
+    assert taken is not None
+    assert (taken.due, taken.asked) == (1000, 1005)
+    clock.now += 1
+    queue.add("a")  # while it is worked on
+    queue.done("a", again=300)
+    taken = queue.take(0)
+    assert taken is not None
+    assert taken.asked == 1006
+    queue.done("a", again=300)
+    clock.now += 300
+    taken = queue.take(0)
+    assert taken is not None
+    assert taken.asked == float("-inf")  # it came by itself
 
 
 def test_a_forgotten_key_leaves_nothing_behind(queue: WorkQueue[str], clock: Clock) -> None:
@@ -141,7 +162,7 @@ def test_a_forgotten_key_leaves_nothing_behind(queue: WorkQueue[str], clock: Clo
         queue.forget(str(number))
     clock.now += LONGEST_PAUSE
     assert queue.take(0) is None
-    assert queue.sizes() == (0,) * 6
+    assert queue.sizes() == (0,) * 7
 
 
 def test_a_key_that_comes_back_while_it_is_forgotten_is_not_lost(queue: WorkQueue[str], clock: Clock) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kubectl_pacto.controller.status_patch import merge_patch
 from kubectl_pacto.kube.errors import ApiConflict
+from tests.support import builders
 from tests.unit.controller.fixtures import KEY, World, merged
 
 LISTENS: dict[str, Any] = {"pods": {"a": {"started": 600}}}
@@ -100,6 +101,36 @@ def test_an_object_is_vouched_for_by_heartbeats_seen_before_it_was_read_alone() 
     world.on_get = meanwhile
     world.run()
     assert world.codes == ["EVIDENCE_STALE"]
+
+
+def test_a_check_that_was_asked_for_waits_for_what_it_was_asked_for_with() -> None:
+    """Where a generation is dear an old one is shared; what a trigger told of must not wait an interval."""
+    world = World({})
+    service = next(raw for raw in builders.objects({}) if raw["kind"] == "Service")
+    world.live.tables["Service"].drop((builders.NAMESPACE, "shop"))
+    world.live.generation()
+    world.live.cost = 0.3  # as of a fleet of some thousand
+    world.later(1)
+    world._put("Service", service)
+    asked = world.mono
+    assert world.reconciler.reconcile(world, KEY, asked, asked) == pytest.approx(2)  # type: ignore[arg-type]
+    assert world.patches == []
+    world.later(2)
+    world.run()
+    assert world.status["contractStatus"] == "Compliant"
+
+
+def test_a_check_that_is_asked_for_again_and_again_is_put_off_once() -> None:
+    world = World({})
+    world.live.generation()
+    world.live.cost = 0.3
+    again = []
+    for _ in range(2):
+        world.later(1)
+        world._put("Namespace", {"metadata": {"name": f"n{world.mono}"}, "kind": "Namespace"})
+        again.append(world.reconciler.reconcile(world, KEY, world.mono, world.mono))  # type: ignore[arg-type]
+    assert again == [pytest.approx(2), pytest.approx(1)]
+    assert len(world.patches) == 1
 
 
 def test_a_listener_that_comes_within_the_window_leaves_no_trace() -> None:
