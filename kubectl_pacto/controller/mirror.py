@@ -20,6 +20,8 @@ from kubectl_pacto.collect.credentials import Credentials
 from kubectl_pacto.collect.live import Table
 from kubectl_pacto.collect.live_kinds import Known
 from kubectl_pacto.collect.registry_errors import (
+    ArtifactNotFound,
+    BadArtifact,
     BadPullSecret,
     RegistryError,
     RegistryUnreachable,
@@ -47,10 +49,14 @@ SHOWN: Final = 12
 
 @dataclass(slots=True)
 class _Seen:
-    """What a repository was seen to hold: tag -> digest and when it was compared, monotonic."""
+    """What a repository was seen to hold: tag -> digest and when it was compared, monotonic.
+
+    A tag without content has an empty digest. `bad` are the tags whose content is no contract's.
+    """
 
     base: str
     tags: dict[str, tuple[str, float]] = field(default_factory=dict)
+    bad: set[str] = field(default_factory=set)
     at: float = float("-inf")
     trouble: str = ""
 
@@ -137,9 +143,12 @@ class Mirror:
         seen = self._seen.get(key)
         if seen is None or seen.base != ref.base:
             seen = self._seen[key] = _Seen(ref.base)
-        seen.at = self._clock()
+        # who is not asked now keeps its place, and comes before those that are
         if ref.registry in now.down:
             raise now.down[ref.registry]
+        if now.spent[ref.registry] > HOST_SECONDS:
+            return None
+        seen.at = self._clock()
         try:
             own = own_credentials(client, known.pacto, ref)
             source = self._contracts.source(ref, own)
@@ -158,27 +167,50 @@ class Mirror:
         tags = _tags(task, now)
         for gone in seen.tags.keys() - set(tags):
             del seen.tags[gone]
-        for tag in sorted(tags, key=lambda tag: seen.tags.get(tag, ("", float("-inf")))[1]):
-            if now.spent[host] + self._clock() - seen.at > HOST_SECONDS:
+        seen.bad &= set(tags)
+        order = sorted(tags, key=lambda tag: seen.tags.get(tag, ("", float("-inf")))[1])
+        for number, tag in enumerate(order):
+            # one at least, so that whoever comes last in a round gets on, too
+            if number and now.spent[host] + self._clock() - seen.at > HOST_SECONDS:
                 return False
-            self._compare(task, tag, _digest(task, tag, now))
+            try:
+                self._compare(task, tag, _digest(task, tag, now))
+            except ArtifactNotFound:
+                # some registries list what they no longer have
+                seen.tags[tag] = seen.tags.get(tag, ("", 0.0))[0], self._clock()
         return True
 
     def _compare(self, task: _Task, tag: str, digest: str) -> None:
         seen, ref = task.seen, OciRef(task.ref.registry, task.ref.repository, tag)
-        before = seen.tags[tag][0] if tag in seen.tags else _recorded(task.owned, str(ref))
+        before = seen.tags.get(tag, ("", 0.0))[0] or _recorded(task.owned, str(ref))
         if digest != before:
-            bundle = fetch_bundle(ref, task.source)
-            digest = bundle.digest
-            contract = validate(bundle.contract, files=bundle.files).contract
-            if contract is None:
-                LOG.info("%s is no valid contract: no revision", ref)
-            else:
-                had = Had(contract, bundle.files[CONTRACT_FILE], str(ref), digest)
-                self._revisions.record(task.client, task.known, had)
+            try:
+                digest = self._fetch(task, ref)
+                seen.bad.discard(tag)
+            except BadArtifact as error:
+                # the repository's other tags are none the worse
+                self._is_bad(task, tag, error)
             if before and digest != before:
                 self._overwritten(task, ref, before, digest)
         seen.tags[tag] = digest, self._clock()
+
+    def _fetch(self, task: _Task, ref: OciRef) -> str:
+        """Record what a tag holds; the digest of that."""
+        bundle = fetch_bundle(ref, task.source)
+        contract = validate(bundle.contract, files=bundle.files).contract
+        if contract is None:
+            LOG.info("%s is no valid contract: no revision", ref)
+        else:
+            had = Had(contract, bundle.files[CONTRACT_FILE], str(ref), bundle.digest)
+            self._revisions.record(task.client, task.known, had)
+        return bundle.digest
+
+    def _is_bad(self, task: _Task, tag: str, error: BadArtifact) -> None:
+        seen, known = task.seen, task.known
+        if not seen.bad:
+            self._tell(task.client, known, "ContractInvalid", error)
+        LOG.warning("mirror of %s/%s: %s", known.pacto.namespace, known.pacto.name, error)
+        seen.bad.add(tag)
 
     def _overwritten(self, task: _Task, ref: OciRef, before: str, after: str) -> None:
         old, new = (digest.partition(":")[2][:SHOWN] for digest in (before, after))
@@ -195,6 +227,9 @@ class Mirror:
         if not isinstance(error, RegistryError) or seen is None or seen.trouble == reason:
             return
         seen.trouble = reason
+        self._tell(client, known, reason, error)
+
+    def _tell(self, client: Client, known: Known, reason: str, error: PactoError) -> None:
         if known.pacto.status.get("contractStatus") not in ("Unknown", "Invalid"):
             post(client, known, News(reason, f"its versions cannot be mirrored: {error}"), self._wall())
 

@@ -229,6 +229,62 @@ def test_a_broken_artifact_is_told_as_invalid(world: World) -> None:
     assert world.told == ["ContractInvalid"]
 
 
+def test_a_tag_that_is_no_contract_keeps_no_other_from_being_mirrored(world: World) -> None:
+    bad = world.repository.hold("2.0.0", contract("2.0.0"))
+    world.repository.hold("1.0.0", contract("1.0.0"))
+    world.repository.hold("1.1.0", contract("1.1.0"))
+    for reference in ("2.0.0", bad):
+        world.repository.answers[f"/v2/team/shop/manifests/{reference}"] = Answer(b"{}")
+    world.repository.answers["/v2/team/shop/manifests/1.1.0"] = Answer(status=404)
+    world.has(known(world.repository.ref))
+    world.round()
+    assert world.sources == ["1.0.0"]
+    assert world.told == ["ContractInvalid", "RevisionCreated"]
+    asked = world.round()
+    assert "/v2/team/shop/manifests/2.0.0" not in asked  # its content is fetched when it is another
+    assert world.told == ["ContractInvalid", "RevisionCreated"]
+    world.repository.hold("2.0.0", contract("2.0.0"))
+    world.repository.hold("1.1.0", contract("1.1.0"))
+    world.round()
+    assert world.sources == ["1.0.0", "1.1.0", "2.0.0"]
+
+
+def test_one_repository_that_fails_does_not_keep_its_registry_from_the_others(world: World) -> None:
+    world.repository.hold("1.0.0", contract("1.0.0"))
+    world.repository.answers["/v2/team/ashop/tags/list"] = Answer(b"<html>")
+    world.has(known(world.repository.ref.replace("team/shop", "team/ashop"), name="a"))
+    world.has(known(world.repository.ref, name="b"))
+    for _ in range(3):
+        world.round()
+    assert world.sources == ["1.0.0"]
+
+
+def test_one_repository_that_takes_all_the_time_lets_the_others_have_theirs(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "HOST_SECONDS", 10.0)
+    for number in range(5):
+        world.repository.hold(f"1.{number}.0", contract(f"1.{number}.0"))
+    world.repository.answers["/v2/team/zshop/tags/list"] = Answer(b'{"tags": ["3.0.0"]}')
+    for path, found in list(world.repository.answers.items()):
+        if path.endswith("manifests/1.0.0"):
+            world.repository.answers["/v2/team/zshop/manifests/3.0.0"] = found
+        elif "/blobs/" in path:
+            world.repository.answers[path.replace("team/shop", "team/zshop")] = found
+    world.has(known(world.repository.ref, name="a"))
+    world.has(known(world.repository.ref.replace("team/shop", "team/zshop"), name="z"))
+    answer = world.repository.answer
+
+    def slowly(path: str, authorization: str) -> Answer:
+        world.now += 4 if "team/shop" in path else 0
+        return answer(path, authorization)
+
+    world.repository.answer = slowly  # type: ignore[method-assign]
+    for _ in range(3):
+        world.round()
+    assert "3.0.0" in world.sources
+
+
 def test_a_tag_that_went_keeps_its_revision(world: World) -> None:
     world.repository.hold("1.0.0", contract("1.0.0"))
     world.repository.hold("1.1.0", contract("1.1.0"))
