@@ -21,6 +21,8 @@ CONTRACT_FILE: Final = "pacto.yaml"
 RESULT_SECONDS: Final = 30.0
 TAGS_SECONDS: Final = 300.0
 CACHE_ENTRIES: Final = 100
+# of bundles' files: the largest bundle that is taken is smaller
+CACHE_BYTES: Final = 64 << 20
 
 
 class Source(Protocol):
@@ -144,7 +146,7 @@ class Contracts:
                 # a bundle may be large, and one that is too old is never looked at again
                 results = self._results.items()
                 fresh = {ref: item for ref, item in results if kept[0] - item[0] < RESULT_SECONDS}
-                self._results = {**_pruned(fresh), text: kept}
+                self._results = _within({**_pruned(fresh), text: kept})
         if isinstance(kept[1], RegistryError):
             raise kept[1]
         return kept[1]
@@ -172,6 +174,17 @@ class Contracts:
             with self._lock:
                 self._tags = {**_pruned(self._tags), ref.base: (self._clock(), tag)}
         return tag
+
+
+def _within(cache: dict[str, tuple[float, Bundle | RegistryError]]) -> dict[str, Any]:
+    """The newest of a cache, which is in their order, as far as their bytes are not too many."""
+    found, left = {}, CACHE_BYTES
+    for text, (at, result) in reversed(cache.items()):
+        left -= sum(map(len, result.files.values())) if isinstance(result, Bundle) else 0
+        if left < 0:
+            break
+        found[text] = at, result
+    return dict(reversed(found.items()))
 
 
 V = TypeVar("V")

@@ -16,10 +16,11 @@ from email.message import Message
 from http.client import HTTPException, HTTPResponse
 from typing import Final
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlencode, urljoin, urlsplit
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from kubectl_pacto import __version__
+from kubectl_pacto.collect.bounded_http import handlers
 from kubectl_pacto.collect.credentials import DOCKER_HUB, Credentials, normal_host
 from kubectl_pacto.collect.registry_errors import (
     ArtifactNotFound,
@@ -48,8 +49,10 @@ _PARAMETER: Final = re.compile(r'([a-zA-Z]+)="([^"]*)"')
 class _NoRedirect(HTTPRedirectHandler):
     """Redirects are followed here, by hand: who may see a credential is decided at each."""
 
-    def redirect_request(self, *_: object) -> None:
+    def http_error_302(self, *_: object) -> None:
         return None
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment]
 
 
 class Registry:
@@ -70,7 +73,7 @@ class Registry:
             self._path = ref.repository if "/" in ref.repository else f"library/{ref.repository}"
         self._base = f"{'http' if insecure else 'https'}://{host}"
         self._authorization = f"Bearer {credentials.token}" if credentials and credentials.token else ""
-        self._opener = build_opener(_NoRedirect(), HTTPSHandler(context=context))
+        self._opener = build_opener(_NoRedirect(), *handlers(REQUEST_SECONDS, context))
 
     def tags(self) -> list[str]:
         """All tags of the repository."""
@@ -82,7 +85,7 @@ class Registry:
             tags = [tag for tag in listed if isinstance(tag, str)] if isinstance(listed, list) else []
             found += tags
             link = re.match(r'\s*<([^>]+)>\s*;\s*rel="?next"?', headers.get("Link", ""))
-            onward = urljoin(url, link[1]) if link else ""
+            onward = _joined(url, link[1]) if link else ""
             # a next page elsewhere would be another registry's word about this repository
             if not onward or not self._is_home(onward) or not tags:
                 break
@@ -155,7 +158,7 @@ class Registry:
             if response.status not in (301, 302, 303, 307, 308):
                 return response
             with response:
-                url = urljoin(url, response.headers.get("Location", ""))
+                url = _joined(url, response.headers.get("Location", ""))
             if not self._is_allowed(url):
                 raise RegistryUnreachable(ref=self._ref, problem="it redirects to where TLS ends")
         raise RegistryUnreachable(ref=self._ref, problem="it redirects without end")
@@ -171,7 +174,7 @@ class Registry:
         return response
 
     def _is_allowed(self, url: str) -> bool:
-        return urlsplit(url).scheme in (("http", "https") if self._insecure else ("https",))
+        return _split(url).scheme in (("http", "https") if self._insecure else ("https",))
 
     def _is_home(self, url: str) -> bool:
         return _origin(url) == _origin(self._base)
@@ -217,8 +220,24 @@ class Registry:
         return b"".join(parts)
 
 
+def _split(url: str) -> SplitResult:
+    """The parts of an address; none of one that is none."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+def _joined(base: str, url: str) -> str:
+    """An address as seen from another; empty if it is none."""
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return ""
+
+
 def _origin(url: str) -> tuple[str, str, int | None]:
-    parts = urlsplit(url)
+    parts = _split(url)
     try:
         port = parts.port
     except ValueError:

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import socket
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from kubectl_pacto.collect import contracts as cache
 from kubectl_pacto.collect import registry as module
 from kubectl_pacto.collect.contracts import Bundle, Contracts, fetch_bundle, highest_tag
 from kubectl_pacto.collect.credentials import Credentials, from_secret
@@ -181,6 +186,67 @@ def test_what_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REQUEST_SECONDS", -1.0)
     assert isinstance(failing(table(repository("shop", LAYER))), RegistryUnreachable)
+
+
+def test_large_bundles_of_many_references_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "CACHE_BYTES", 1 << 20)
+    layer = archive({"pacto.yaml": CONTRACT, "api.yaml": bytes(300 << 10)})
+    loader = contracts()
+    with serving(table(repository("shop", layer, {f"1.{n}.0": manifest(layer) for n in range(8)}))) as server:
+        for number in range(8):
+            loader.load(f"{server.host}/shop:1.{number}.0")
+        assert len(loader._results) == 3
+        asked = len(server.seen)
+        loader.load(f"{server.host}/shop:1.7.0")  # the newest is among them
+        assert len(server.seen) == asked
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n"
+
+
+@pytest.mark.parametrize("at_once", [HEAD + b"\r\n", HEAD + b"X: ", b"", b"HTTP/1.1 100 Continue\r\n\r\n"])
+def test_what_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch, at_once: bytes) -> None:
+    """Each byte within the time for a read: body, headers, status line, and news of an answer to come."""
+    monkeypatch.setattr(module, "REQUEST_SECONDS", 0.3)
+    stop = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError), listener.accept()[0] as stream:
+            stream.recv(4096)
+            stream.sendall(at_once)
+            while not stop.wait(0.02):
+                stream.sendall(at_once if at_once.endswith(b"Continue\r\n\r\n") else b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,), daemon=True)
+        thread.start()
+        ref = OciRef(f"127.0.0.1:{listener.getsockname()[1]}", "shop", "1.0.0")
+        began = time.monotonic()
+        try:
+            with pytest.raises(RegistryUnreachable):
+                Registry(ref, insecure=True).manifest("1.0.0")
+            assert time.monotonic() - began < 5
+        finally:
+            stop.set()
+            thread.join(5)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(status=401, headers={"WWW-Authenticate": 'Bearer realm="http://[::1/token"'}),
+        Answer(status=307, headers={"Location": "http://[::1/v2"}),
+    ],
+)
+def test_an_address_that_is_none_is_an_error_of_the_registry(answer: Answer) -> None:
+    with serving(lambda _path, _authorization: answer) as server, pytest.raises(Unavailable):
+        contracts().load(f"{server.host}/shop:1.0.0")
+
+
+def test_a_next_page_that_is_nowhere_ends_the_tags() -> None:
+    listed = Answer(b'{"tags": ["1.0.0"]}', headers={"Link": '<http://[::1/v2>; rel="next"'})
+    with serving(lambda _path, _authorization: listed) as server:
+        assert Registry(OciRef(server.host, "shop"), insecure=True).tags() == ["1.0.0"]
 
 
 def test_a_body_that_breaks_off_is_unavailable() -> None:
