@@ -2,7 +2,8 @@
 """The one exception tree. A leaf's docstring is its message template; fields say the rest.
 
 `exit_code` follows the plugin's exit statuses (1 failed, 2 wrong usage, 3 a gate tripped), `hint`
-names the section of the documentation that tells what to do. No decision is made on message text.
+names the remedy where the message does not say it (`REMEDIES` of the plugin's front door). No decision is
+made on message text.
 """
 
 from __future__ import annotations
@@ -33,8 +34,6 @@ class UsageError(PactoError):
 class InputError(PactoError):
     """{file}: {where}: {problem}"""
 
-    hint = "input"
-
 
 class UnreadableInput(InputError):
     """{file}: {problem}"""
@@ -43,8 +42,6 @@ class UnreadableInput(InputError):
 class MissingNativeParts(PactoError):
     """This installation has no native parts ({missing}): install the Linux wheel or build from
     source with clang and libbpf-dev."""
-
-    hint = "native-parts"
 
 
 class AgentError(PactoError):
@@ -61,7 +58,7 @@ class KernelWithoutBTF(LoadFailed):
     """No type information (BTF) at {path}: the node agent cannot load on this kernel. Use a kernel
     built with CONFIG_DEBUG_INFO_BTF=y, as current distributions ship it."""
 
-    hint = "btf"
+    hint = ""
 
 
 class ObjectRejected(LoadFailed):
@@ -73,31 +70,27 @@ class ObjectRejected(LoadFailed):
 class AttachFailed(AgentError):
     """Cannot attach to the tracepoint inet_sock_set_state: {problem}"""
 
-    hint = "attach-failed"
+    hint = "load-failed"
 
 
 class RingBufferFailed(AgentError):
     """Cannot read the ring buffer: {problem}"""
 
-    hint = "ring-buffer"
+    hint = "load-failed"
 
 
 class ResyncFailed(AgentError):
     """The baseline could not be read: {problem}"""
 
-    hint = "resync-failed"
+    hint = "load-failed"
 
 
 class SinkFailed(AgentError):
     """{sink}: {problem}"""
 
-    hint = "sink"
-
 
 class MalformedObject(PactoError):
     """{where}: {problem}"""
-
-    hint = "input"
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(where=where, problem=problem)

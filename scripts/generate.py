@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kubectl_pacto import errors, explain
+from kubectl_pacto.cli.main import REMEDIES
 from kubectl_pacto.controller import generate as manifests
 from kubectl_pacto.explain.fields import field_coverage_page
 
@@ -44,11 +45,20 @@ def errors_page() -> str:
     found.sort(key=lambda one: modules.index(one.__module__))
     rows = [
         f"| `{one.__name__}` | {' '.join(inspect.cleandoc(one.__doc__ or '').split())} | {one.exit_code} |"
-        + (f" `{one.hint}` |" if one.hint else " |")
+        + (f" {REMEDIES[one.hint]} |" if one.hint else " |")
         for one in found
     ]
-    head = ["# Errors", "", "Words in braces stand for facts of the moment.", ""]
-    table = ["| error | message | exit status | hint |", "| --- | --- | --- | --- |", *rows]
+    head = [
+        "# Errors",
+        "",
+        "Words in braces stand for facts of the moment; the remedy follows the message in brackets.",
+        "",
+    ]
+    table = [
+        "| error | message | exit status | remedy, unless the message says it |",
+        "| --- | --- | --- | --- |",
+        *rows,
+    ]
     return NOTE.format(source="kubectl_pacto/errors.py") + "\n".join([*head, *table, ""])
 
 

@@ -30,8 +30,8 @@ def explain(*, code: str | None, form: str) -> None:
     page = found.get(code.upper().replace("-", "_"))
     if page is None:
         near = difflib.get_close_matches(code.upper(), found, n=3, cutoff=0.5)
-        meant = f": did you mean {', '.join(near)}?" if near else ""
-        raise UsageError(f"no finding is called {code}{meant} `kubectl pacto explain` lists them")
+        meant = f"; did you mean {', '.join(near)}?" if near else ""
+        raise UsageError(f"no finding is called {code}{meant} (`kubectl pacto explain` lists them)")
     click.echo(_as_json([page]) if form == "json" else _text(page), nl=False)
 
 

@@ -109,6 +109,8 @@ REMEDIES: Final[Mapping[str, str]] = {
     "api-unauthorized": "log in again, or choose another --context or --user",
     "api-forbidden": "ask for this right, or choose another --user or --as",
     "kubeconfig": "`kubectl config view` shows what is configured",
+    "load-failed": "`pacto agent inspect` says what this node lacks",
+    "bpf-object": "install it again: its parts are of different versions",
     "credentials": "`kubectl get namespaces` shows whether kubectl can log in",
 }
 
@@ -211,8 +213,6 @@ def _complain(error: PactoError) -> None:
     remedy = REMEDIES.get(error.hint, "")
     said = " ".join(str(error).splitlines())
     tell(f"error: {said}" + (f" ({remedy})" if remedy else ""))
-    if error.hint and not remedy:
-        tell(f"hint: docs/errors.md#{error.hint}")
 
 
 def _leave_stdout_quiet() -> None:

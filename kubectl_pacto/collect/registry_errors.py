@@ -12,8 +12,6 @@ from kubectl_pacto.errors import PactoError
 class RegistryError(PactoError):
     """{ref}: {problem}"""
 
-    hint = "registry"
-
 
 class Unavailable(RegistryError):
     """{ref}: {problem}"""

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from kubectl_pacto.cli.main import REMEDIES
 from kubectl_pacto.errors import PactoError
 from tests.support.sources import ROOT, files
 
@@ -50,6 +51,7 @@ def test_every_error_has_an_exit_status_a_template_and_a_plain_hint() -> None:
             name
         )
         assert re.fullmatch(r"([a-z]+(-[a-z]+)*)?", one.hint), name
+        assert not one.hint or one.hint in REMEDIES, f"{name}: its hint names no remedy"
 
 
 @pytest.mark.parametrize("name", PRODUCT)

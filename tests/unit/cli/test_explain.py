@@ -49,4 +49,12 @@ def test_all_codes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_code_suggests_near_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "INTERFACE_ABSNT"]) == 2
-    assert "did you mean INTERFACE_ABSENT" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("error: no finding is called INTERFACE_ABSNT; did you mean INTERFACE_ABSENT, ")
+    assert said.endswith("? (`kubectl pacto explain` lists them)\n")
+
+
+def test_a_code_like_none_is_told_where_all_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "FOO"]) == 2
+    said = capsys.readouterr().err
+    assert said == "error: no finding is called FOO (`kubectl pacto explain` lists them)\n"
