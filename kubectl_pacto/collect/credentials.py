@@ -52,7 +52,7 @@ def from_secret(secret: Mapping[str, Any], host: str) -> Credentials | None:
     if bound and normal_host(bound) != normal_host(host):
         raise BadPullSecret(ref=name, problem=f"is for the registry {bound}, not for {host}")
     if data.get("token"):
-        return Credentials(token=data["token"])
+        return _with_token(name, data["token"])
     if data.get("username") and "password" in data:
         return Credentials(data["username"], data["password"])
     raise BadPullSecret(ref=name, problem="holds neither token, nor username and password")
@@ -70,6 +70,13 @@ def _decode(name: str, key: str, value: object) -> str:
         raise BadPullSecret(ref=name, problem=f"has a key {key} that is not base64 text") from None
 
 
+def _with_token(name: str, token: str) -> Credentials:
+    """What cannot be sent would be shown by the error of whoever tries."""
+    if not (token.isascii() and token.isprintable()):
+        raise BadPullSecret(ref=name, problem="holds a token with characters that no header can hold")
+    return Credentials(token=token)
+
+
 def _from_docker_config(name: str, data: Mapping[str, str], host: str) -> Credentials | None:
     try:
         auths = json.loads(data.get(".dockerconfigjson", "")).get("auths") or {}
@@ -80,7 +87,7 @@ def _from_docker_config(name: str, data: Mapping[str, str], host: str) -> Creden
     if not isinstance(entry, dict):
         return None
     if entry.get("registrytoken"):
-        return Credentials(token=str(entry["registrytoken"]))
+        return _with_token(name, str(entry["registrytoken"]))
     if entry.get("username"):
         return Credentials(str(entry["username"]), str(entry.get("password", "")))
     username, colon, password = _decode(name, ".dockerconfigjson auth", entry.get("auth", "")).partition(":")

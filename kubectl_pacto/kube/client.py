@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from kubectl_pacto.kube.errors import ApiBusy, ApiError, ApiUnreachable, error_of
 from kubectl_pacto.kube.retry import RETRIED, RetryPolicy, retry_after
-from kubectl_pacto.kube.transport import Response, Transport, TransportError
+from kubectl_pacto.kube.transport import Response, Transport, TransportError, bearer
 
 JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"
@@ -155,7 +155,7 @@ class Client:
         headers = {"User-Agent": self._agent}
         if self._tokens is not None:
             try:
-                headers["Authorization"] = f"Bearer {self._tokens.token()}"
+                headers["Authorization"] = bearer(self._tokens.token())
             except OSError as error:
                 raise TransportError(f"the token file cannot be read: {error.strerror}") from error
         return headers

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -33,7 +34,10 @@ class TokenFile:
 
     def reread(self) -> bool:
         """Read the file now; whether the token is another one. Raises OSError."""
-        token = Path(self._path).read_text(encoding="ascii").strip()
+        try:
+            token = Path(self._path).read_text(encoding="ascii").strip()
+        except UnicodeDecodeError:
+            raise OSError(errno.EINVAL, "what it holds is no token") from None
         changed = token != self._token
         self._token, self._read_at = token, self._clock()
         return changed

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from kubectl_pacto.kube.client import JSON, Tokens
 from kubectl_pacto.kube.errors import ApiBusy, ApiSilent, ApiUnreachable, error_of
-from kubectl_pacto.kube.transport import Opener, Server, TransportError, connection_to
+from kubectl_pacto.kube.transport import Opener, Server, TransportError, bearer, connection_to
 
 READ_TIMEOUT_SECONDS: Final = 75.0
 LARGEST_EVENT: Final = 64 << 20
@@ -100,7 +100,7 @@ class Watch:
     def _ask(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
         headers = {"Accept": JSON, "User-Agent": self._agent}
         if self._tokens is not None and (token := self._tokens.token()):
-            headers["Authorization"] = f"Bearer {token}"
+            headers["Authorization"] = bearer(token)
         self.opened += 1
         connection.connect()
         self._socket = connection.sock

@@ -143,6 +143,13 @@ def _context(server: Server) -> ssl.SSLContext:
     return context
 
 
+def bearer(token: str) -> str:
+    """The Authorization of a token. Raises TransportError, which does not show it, if it cannot be sent."""
+    if token.isascii() and (token.isprintable() or not token):
+        return f"Bearer {token}"
+    raise TransportError("the bearer token has characters that no header can hold")
+
+
 def _words(error: Exception) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -376,6 +376,9 @@ def test_a_pull_secret_of_each_kind(raw: dict[str, Any], host: str, wanted: Cred
         (docker({"r.example": {"auth": "!"}}), "not base64 text"),
         (docker({"r.example": {}}), "no username and password for r.example"),
         ({"metadata": {}, "data": {"token": "%%%"}}, "not base64 text"),
+        (secret(token="TOP\nSECRET"), "no header can hold"),
+        (secret(token="TOPSECRETé"), "no header can hold"),
+        (docker({"r.example": {"registrytoken": "TOP\rSECRET"}}), "no header can hold"),
     ],
 )
 def test_a_pull_secret_that_is_none_says_what_it_lacks(raw: dict[str, Any], problem: str) -> None:
@@ -383,6 +386,7 @@ def test_a_pull_secret_that_is_none_says_what_it_lacks(raw: dict[str, Any], prob
         from_secret(raw, "r.example")
     assert problem in str(caught.value)
     assert "se:cret" not in str(caught.value)
+    assert "SECRET" not in str(caught.value)
 
 
 def test_credentials_are_never_shown() -> None:

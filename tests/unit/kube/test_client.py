@@ -24,6 +24,7 @@ from kubectl_pacto.kube.errors import (
     ApiUnreachable,
 )
 from kubectl_pacto.kube.retry import RetryPolicy, retry_after
+from kubectl_pacto.kube.stream import Watch
 from kubectl_pacto.kube.transport import HttpTransport, Server, TransportError
 from tests.support.fake_api import FakeApi, Fault
 from tests.unit.kube.conftest import MakeClient
@@ -186,6 +187,38 @@ class TestTokens:
     def test_a_missing_token_file_is_named(self, make_client: MakeClient, tmp_path: Path) -> None:
         with pytest.raises(ApiUnreachable, match="token file"):
             make_client(TokenFile(str(tmp_path / "none")), attempts=1).get(PATH)
+
+
+class _Token:
+    """A token that never changes."""
+
+    def token(self) -> str:
+        return "TOP\nSECRET"
+
+    def reread(self) -> bool:
+        return False
+
+
+def test_a_token_that_no_header_can_hold_is_told_and_never_shown(
+    api: FakeApi, make_client: MakeClient, tmp_path: Path
+) -> None:
+    odd = tmp_path / "token"
+    odd.write_bytes(b"TOPSECRET\xff")
+    for tokens in (_Token(), TokenFile(str(odd))):
+        with pytest.raises(ApiUnreachable) as caught:
+            make_client(tokens).get("/api/v1/pods")
+        assert "token" in str(caught.value)
+        assert "TOP" not in str(caught.value)
+        assert api.seen == []
+
+
+def test_a_watch_never_shows_its_token_either() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        watch = Watch(Server("127.0.0.1", listener.getsockname()[1], tls=False), _Token())
+        with pytest.raises(ApiUnreachable) as caught:
+            list(watch.events("/api/v1/pods"))
+    assert "no header can hold" in str(caught.value)
+    assert "TOP" not in str(caught.value)
 
 
 def test_outside_of_a_pod_the_missing_variables_are_named() -> None:
