@@ -17,14 +17,16 @@ from kubectl_pacto.kube.kubeconfig import Flags
 EXAMPLES: Final = """
 \b
 Examples:
-  kubectl pacto bundle -f bundle.yaml
+  kubectl pacto bundle --to bundle.yaml
   kubectl pacto evaluate -f bundle.yaml --at TIME   # TIME as bundle said it
 """
 
 
 @click.command(short_help="Collect what a verdict rests on into one file.", epilog=EXAMPLES)
 @with_connection("Not used: a dependency may be in any namespace.")
-@click.option("-f", "--filename", "file", metavar="FILE", default="-", help="Where to. [default: stdout]")
+@click.option(
+    "--to", "-f", "--filename", "file", metavar="FILE", default="-", help="Where to. [default: stdout]"
+)
 @click.option(
     "-o", "--output", "form", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True
 )

@@ -11,7 +11,7 @@ import click
 from kubectl_pacto.cli.demo import preflight
 from kubectl_pacto.cli.demo.judge import STALENESS_SECONDS, WINDOW_SECONDS
 from kubectl_pacto.cli.demo.report import render
-from kubectl_pacto.cli.demo.run import run, stderr_say
+from kubectl_pacto.cli.demo.run import make_folder, run, stderr_say
 from kubectl_pacto.cli.options import Duration
 from kubectl_pacto.model.instant import format_instant
 
@@ -21,8 +21,7 @@ from kubectl_pacto.model.instant import format_instant
     "--timeout",
     type=Duration(),
     default=60.0,
-    show_default="60s",
-    help="How long to wait for the verdict.",
+    help="How long to wait for the verdict. [default: 60s]",
 )
 @click.option(
     "--keep",
@@ -43,6 +42,8 @@ def demo(*, timeout: float, keep: Path | None, form: str) -> int:
     """
     facts = preflight.read_facts()
     preflight.require(facts)
+    if keep is not None:
+        make_folder(keep)  # before the wait, not after it
     ended = run(facts.writable[0], timeout=timeout, keep=keep, say=stderr_say)
     if ended.signal:
         stderr_say("interrupted; everything is removed again" if ended.is_clean else "interrupted")

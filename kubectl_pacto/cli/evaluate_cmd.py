@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -25,9 +25,18 @@ from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import KernelOptions, Options
 
 GATE_TRIPPED = 3
+EXAMPLES: Final = """
+\b
+Examples:
+  kubectl pacto evaluate -f bundle.yaml --at TIME   # a bundle, by the clock at which it was taken
+  kubectl pacto evaluate -f deploy/ --fail-on unknown -o json
+  kubectl pacto bundle | kubectl pacto evaluate -f - --evidence
+"""
 
 
-@click.command(short_help="Evaluate Pactos in files: the status each would get in a cluster.")
+@click.command(
+    short_help="Evaluate Pactos in files: the status each would get in a cluster.", epilog=EXAMPLES
+)
 @click.option(
     "-f",
     "--filename",
@@ -43,8 +52,7 @@ GATE_TRIPPED = 3
     "window",
     type=Duration(),
     default=STABILIZATION_SECONDS,
-    show_default="2m",
-    help="How long an absence must stand before it is a finding.",
+    help="How long an absence must stand before it is a finding. [default: 2m]",
 )
 @click.option(
     "--staleness", type=Duration(), help="How old a node's heartbeat may be. [default: its Lease's duration]"

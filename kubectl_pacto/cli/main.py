@@ -137,6 +137,14 @@ def build_group() -> click.Group:
             assert isinstance(command, click.Command)
             return command
 
+        def resolve_command(
+            self, ctx: click.Context, args: list[str]
+        ) -> tuple[str | None, click.Command | None, list[str]]:
+            near = _near(args[0])
+            if near:
+                ctx.fail(f"No such command {args[0]!r}. Did you mean {near}?")
+            return super().resolve_command(ctx, args)
+
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
             with formatter.section("Commands"):
                 formatter.write_dl([(name, COMMANDS[name][2]) for name in self.list_commands(ctx)])
@@ -154,6 +162,15 @@ def build_group() -> click.Group:
             click.echo(ctx.get_help())
 
     return group
+
+
+def _near(name: str) -> str:
+    """The command that a mistyped one was meant to be; empty if there is none, or if it is one."""
+    if name in COMMANDS or name.startswith("-"):
+        return ""
+    from difflib import get_close_matches
+
+    return "".join(get_close_matches(name, COMMANDS, n=1))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

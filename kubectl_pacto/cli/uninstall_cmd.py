@@ -25,10 +25,17 @@ Examples:
 @click.command(short_help="Remove what install made.", epilog=EXAMPLES)
 @with_connection(f"The operator's namespace. [default: {NAMESPACE}]")
 @click.option("--delete-crds", "crds", is_flag=True, help="Delete the CRDs too, and with them every Pacto.")
-@click.option("--dry-run", is_flag=True, help="Let the cluster say what it would delete.")
+@click.option(
+    "--dry-run",
+    type=click.Choice(["none", "server"]),
+    is_flag=False,
+    flag_value="server",
+    default="none",
+    help="server, also without a value: let the cluster say what it would delete. [default: none]",
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--timeout", type=Duration(), default=120.0, show_default="2m", help="How long to wait.")
-def uninstall(*, flags: Flags, crds: bool, dry_run: bool, yes: bool, timeout: float) -> None:
+@click.option("--timeout", type=Duration(), default=120.0, help="How long to wait. [default: 2m]")
+def uninstall(*, flags: Flags, crds: bool, dry_run: str, yes: bool, timeout: float) -> None:
     """Remove operator, node agents and their rights. Pactos and CRDs stay unless --delete-crds is given.
 
     Namespaces that were there before the installation stay, too.
@@ -36,7 +43,7 @@ def uninstall(*, flags: Flags, crds: bool, dry_run: bool, yes: bool, timeout: fl
     from kubectl_pacto.cli.install.release import remove
 
     namespace = flags.namespace or NAMESPACE
-    if not (yes or dry_run):
+    if not yes and dry_run == "none":
         if sys.stdin is None or not sys.stdin.isatty():
             raise UsageError("standard input is no terminal: pass --yes to uninstall without being asked")
         what = (
@@ -46,4 +53,4 @@ def uninstall(*, flags: Flags, crds: bool, dry_run: bool, yes: bool, timeout: fl
         )
         click.confirm(f"Remove {what} from namespace {namespace}?", abort=True, err=True)
     session = open_session(flags)
-    remove(session.client, namespace, crds=crds, dry_run=dry_run, say=say, timeout=timeout)
+    remove(session.client, namespace, crds=crds, dry_run=dry_run == "server", say=say, timeout=timeout)

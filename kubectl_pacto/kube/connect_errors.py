@@ -13,13 +13,13 @@ class ConfigProblem(PactoError):
 
 
 class ChoiceProblem(PactoError):
-    """{problem} ({files})"""
+    """{problem}; {files}"""
 
     hint = "kubeconfig"
 
 
 class NoClusterConfigured(PactoError):
-    """no cluster is configured: set KUBECONFIG, or pass --kubeconfig or --server ({files})"""
+    """no cluster is configured: set KUBECONFIG, or pass --kubeconfig or --server; {files}"""
 
     hint = "kubeconfig"
 

@@ -73,11 +73,14 @@ class Config:
     contexts: Mapping[str, Entry] = field(default_factory=dict)
     current: str = ""
     files: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
     @property
     def sources(self) -> str:
         """The files that were looked at, for a message."""
-        return f"read: {', '.join(self.files)}" if self.files else "no kubeconfig file was found"
+        if self.files:
+            return f"read: {', '.join(self.files)}"
+        return f"not there: {', '.join(self.absent)}" if self.absent else "no kubeconfig file is named"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
             current = current or top.text("current-context")
         except MalformedObject as error:
             raise ConfigProblem(file=name, problem=str(error)) from None
-    return Config(merged["clusters"], merged["users"], merged["contexts"], current, tuple(found))
+    absent = tuple(name for name in names if name not in found)
+    return Config(merged["clusters"], merged["users"], merged["contexts"], current, tuple(found), absent)
 
 
 def _file_names(flags: Flags, environment: Mapping[str, str]) -> Iterator[str]:

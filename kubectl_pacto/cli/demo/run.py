@@ -137,13 +137,21 @@ def _node_objects(path: Path) -> list[Raw]:
     return items
 
 
+def make_folder(directory: Path) -> None:
+    """The folder of --keep. Raises DemoFailed."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DemoFailed(problem=f"--keep {directory}: {error.strerror}") from error
+
+
 def _keep(directory: Path, objects: list[Raw], seen: list[Raw]) -> None:
     """Write the objects of the last pass, so that `evaluate` gives its verdict again."""
     import yaml
 
     cluster = [item for item in objects if not any(item is other for other in seen)]
+    make_folder(directory)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
         for name, items in (("cluster.yaml", cluster), ("node.yaml", seen)):
             text = yaml.safe_dump_all(items, sort_keys=False, allow_unicode=True, width=100)
             (directory / name).write_text(text, encoding="utf-8")

@@ -32,6 +32,13 @@ OPTIONS: Sequence[Callable[[Any], Any]] = (
         help="A value of the chart, as Helm reads it.",
     ),
     click.option(
+        "--set-string",
+        "texts",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="The same, where the value is text: image.tag=20261018.",
+    ),
+    click.option(
         "-f", "--values", "files", metavar="FILE", multiple=True, help="Values of the chart as YAML."
     ),
     click.option("--reset-values", "reset", is_flag=True, help="Forget the values of the last install."),
@@ -54,7 +61,7 @@ OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option("--take-ownership", is_flag=True, help="Take over CRDs that somebody else made."),
     click.option("--force-conflicts", "force", is_flag=True, help="Take over fields that somebody else set."),
     click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until all of it is ready."),
-    click.option("--timeout", type=Duration(), default=120.0, show_default="2m", help="How long to wait."),
+    click.option("--timeout", type=Duration(), default=120.0, help="How long to wait. [default: 2m]"),
 )
 
 
@@ -65,6 +72,7 @@ class Choices:
     node_agent: bool | None
     probing: bool | None
     settings: tuple[str, ...]
+    texts: tuple[str, ...]
     files: tuple[str, ...]
     reset: bool
     dry_run: str
@@ -85,7 +93,7 @@ class Choices:
             flags.append(f"nodeAgent.enabled={str(self.node_agent).lower()}")
         if self.probing is not None:
             flags.append(f"controller.enableProbing={str(self.probing).lower()}")
-        return read_values(self.files, [*flags, *self.settings])
+        return read_values(self.files, [*flags, *self.settings], self.texts)
 
 
 def with_choices(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -41,8 +41,11 @@ def title_of(raw: Raw) -> str:
     return f"{kind}.{group}/{raw['metadata']['name']}" if group else f"{kind}/{raw['metadata']['name']}"
 
 
-def read_values(files: Iterable[str], settings: Iterable[str]) -> dict[str, Any]:
-    """Values of files, the later over the earlier, and of `a.b=c` settings over all. Raises UsageError."""
+def read_values(files: Iterable[str], settings: Iterable[str], texts: Iterable[str] = ()) -> dict[str, Any]:
+    """Values of files, the later over the earlier, then `a.b=c` settings, then those that are text.
+
+    Raises UsageError.
+    """
     from kubectl_pacto.cli.install.settings import parse_settings
     from kubectl_pacto.collect.documents import read_text
     from kubectl_pacto.yamltext import YamlError, load_all
@@ -56,9 +59,10 @@ def read_values(files: Iterable[str], settings: Iterable[str]) -> dict[str, Any]
         if not isinstance(document, dict | None):
             raise UsageError(f"{file}: values must be a mapping, as in nodeAgent: {{enabled: true}}")
         values = merge(values, document or {})
-    for setting in settings:
-        for one in parse_settings(setting):
-            values = merge(values, one)
+    for given, as_text in ((settings, False), (texts, True)):
+        for setting in given:
+            for one in parse_settings(setting, as_text=as_text):
+                values = merge(values, one)
     return values
 
 

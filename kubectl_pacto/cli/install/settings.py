@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""`--set` as Helm reads it: `a.b=1,c={x,y}`, a backslash before what would part or end something."""
+"""`--set` as Helm reads it: `a.b=1,c={x,y}`, a backslash before what would part or end something.
+
+`--set-string` is the same, and every value is text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from kubectl_pacto.errors import UsageError
@@ -13,13 +16,16 @@ _INT: Final = re.compile(r"-?[1-9][0-9]{0,17}|0")
 _WORDS: Final = {"true": True, "false": False, "null": None}
 
 
-def parse_settings(text: str) -> Iterator[dict[str, Any]]:
-    """Each setting of one `--set` as nested mappings, in their order. Raises UsageError."""
+def parse_settings(text: str, *, as_text: bool = False) -> Iterator[dict[str, Any]]:
+    """Each setting of one `--set`, or with `as_text` `--set-string`, as nested mappings, in their order.
+
+    Raises UsageError.
+    """
     for setting in _split(text, ",", braces=True):
-        yield _parse(setting, text)
+        yield _parse(setting, text, _plain if as_text else _scalar)
 
 
-def _parse(setting: str, whole: str) -> dict[str, Any]:
+def _parse(setting: str, whole: str, read: Callable[[str], Any]) -> dict[str, Any]:
     path, *rest = _split(setting, "=")
     names = [_plain(name) for name in _split(path, ".")]
     if not rest or not all(names):
@@ -28,18 +34,18 @@ def _parse(setting: str, whole: str) -> dict[str, Any]:
         raise UsageError(
             f"--set {whole}: an index is not supported: write a list as {{a,b}}, or in a file (-f)"
         )
-    value = _value("=".join(rest))
+    value = _value("=".join(rest), read)
     for name in reversed(names):
         value = {name: value}
     assert isinstance(value, dict)
     return value
 
 
-def _value(text: str) -> Any:
+def _value(text: str, read: Callable[[str], Any]) -> Any:
     if text.startswith("{") and text.endswith("}"):
         inside = text[1:-1]
-        return [_scalar(part) for part in _split(inside, ",")] if inside else []
-    return _scalar(text)
+        return [read(part) for part in _split(inside, ",")] if inside else []
+    return read(text)
 
 
 def _scalar(text: str) -> Any:

@@ -89,7 +89,13 @@ def _text(error: ValidationError) -> str:
         return f"{path}.{unknown}".lstrip(".") + f" is no value; there are: {', '.join(known)}"
     if error.validator == "type":
         kinds = [rule] if isinstance(rule, str) else list(rule)
-        return f"{path} must be {' or '.join(TYPES[kind] for kind in kinds)}, not {given!r}"
+        # a tag of digits is what people meet this with, and --set reads it as a number, as Helm's does
+        remedy = (
+            f": --set-string {path}={given} gives it as text"
+            if kinds == ["string"] and _is_number(given)
+            else ""
+        )
+        return f"{path} must be {' or '.join(TYPES[kind] for kind in kinds)}, not {given!r}{remedy}"
     if error.validator == "enum":
         return f"{path} must be one of {', '.join(map(str, rule))}, not {given!r}"
     if error.validator == "pattern":
@@ -99,6 +105,10 @@ def _text(error: ValidationError) -> str:
         unit = " characters long" if "Length" in str(error.validator) else ""
         return f"{path} must be {bounds[str(error.validator)]} {rule}{unit}, not {given!r}"
     return f"{path}: {error.message}"
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
 
 
 def agent_values(values: Mapping[str, Any]) -> NodeAgentValues:

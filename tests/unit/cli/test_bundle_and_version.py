@@ -49,7 +49,7 @@ def test_a_bundle_holds_no_secret_and_only_bound_config_maps(plugin: Plugin, tmp
         {**config, "metadata": {"name": "other", "namespace": "shop"}},
     )
     file = tmp_path / "bundle.yaml"
-    done = plugin("bundle", "-f", str(file))
+    done = plugin("bundle", "--to", str(file))
     assert done.status == 0, done.err
     text = file.read_text()
     objects = list(yaml.safe_load_all(text))
@@ -84,7 +84,7 @@ def test_what_may_not_be_read_is_left_out_and_said(plugin: Plugin) -> None:
     kinds = {one["kind"]: one["reason"] for one in unread["unread"]}
     assert set(kinds) == {"Secret", "Pod"}
     assert kinds["Secret"] == "never part of a bundle"
-    assert plugin("bundle", "-f", "/nonexistent/x").status == 1
+    assert plugin("bundle", "--to", "/nonexistent/x").status == 1
 
 
 def test_a_bundle_names_what_it_could_not_read_each_by_its_kind(plugin: Plugin) -> None:
@@ -112,7 +112,7 @@ def test_evaluate_takes_unread_nodes_for_a_view_that_is_not_there(
 
     file = tmp_path / "bundle.yaml"
     plugin.api.forbidden = {"noderuntimeobservations"}
-    assert plugin("bundle", "-f", str(file)).status == 0
+    assert plugin("bundle", "--to", str(file)).status == 0
     assert has_agents(read_objects([str(file)]).cluster())
 
 
