@@ -12,6 +12,7 @@ from kubectl_pacto.cli.render.columns import document
 from kubectl_pacto.cli.render.coverage import node_item, pod_item
 from kubectl_pacto.cli.render.status import ORDER, pacto_item, rank
 from kubectl_pacto.cli.report.graph import find_calls, graph_document, identify
+from kubectl_pacto.cli.report.selector import parse_selector
 from kubectl_pacto.collect.fleet import NONE, NodeObjects, Reading, list_raw
 from kubectl_pacto.collect.fleet_nodes import node_rows
 from kubectl_pacto.collect.fleet_pods import levels_by_node, pod_coverages
@@ -33,17 +34,17 @@ LABEL: Final = "app.kubernetes.io/name"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the report is about: a namespace (empty: all) and labels (key to value)."""
+    """What the report is about: a namespace (empty: all) and a label selector (empty: all)."""
 
     namespace: str = ""
     selector: str = ""
 
     def holds(self, raw: Raw) -> bool:
-        """Whether a Pacto is part of it."""
-        labels = raw["metadata"].get("labels") or {}
-        pairs = [part.partition("=") for part in self.selector.split(",") if part]
-        inside = not self.namespace or raw["metadata"].get("namespace") == self.namespace
-        return inside and all(labels.get(key) == value for key, _, value in pairs)
+        """Whether a Pacto is part of it. Raises UsageError for a selector that is none."""
+        if self.namespace and raw["metadata"]["namespace"] != self.namespace:
+            return False
+        chosen = parse_selector(self.selector)
+        return not chosen or chosen.matches(raw["metadata"].get("labels") or {})
 
 
 @dataclass(slots=True)
@@ -102,7 +103,7 @@ def report_document(gathered: Gathered, wanted: Wanted, loader: Loader) -> tuple
     cluster = publish_new(gathered.objects.cluster())
     kernel = KernelOptions(enabled=has_agents(cluster), namespace=gathered.agent_namespace)
     options = Options(kernel=kernel)
-    raws: list[Raw] = list(gathered.objects.kept["Pacto"].values())
+    raws: list[Raw] = [_placed(raw) for raw in gathered.objects.kept["Pacto"].values()]
     if gathered.source["kind"] == "Files":
         raws = _judged(raws, cluster, gathered.at, options, loader)
     chosen = [raw for raw in raws if wanted.holds(raw)]
@@ -135,8 +136,14 @@ def _judged(raws: Iterable[Raw], cluster: Cluster, at: float, options: Options, 
     return [{**raw, "status": found[by_id[_id(raw)]]} for raw in raws]
 
 
+def _placed(raw: Raw) -> Raw:
+    """An object of a file may leave its namespace out."""
+    metadata = raw["metadata"]
+    return {**raw, "metadata": {**metadata, "namespace": metadata.get("namespace") or "default"}}
+
+
 def _id(raw: Raw) -> str:
-    return f"{raw['metadata'].get('namespace') or 'default'}/{raw['metadata']['name']}"
+    return f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
 
 
 def _of_contracts(unread: Sequence[str], scope: set[str]) -> list[str]:
