@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubectl_pacto.cli.render.columns import Column, age, document, indented, table
+from kubectl_pacto.cli.render.windows import window_lines
 from kubectl_pacto.cli.terminal import printable
 from kubectl_pacto.cli.watching import steady
 from kubectl_pacto.collect.fleet import Component
@@ -245,10 +246,7 @@ def _details(item: Raw) -> Iterator[str]:
         yield from indented(f"{problem['severity']:<8} {problem['reason']}", problem["message"])
     for finding in item["findings"]:
         yield from finding_lines(finding)
-    for window in item["observationWindows"]:
-        yield printable(
-            f"  waiting  {window['kind']}/{window['subject']} since {window['firstObservedNegativeAt']}"
-        )
+    yield from window_lines(item["observationWindows"], item["findings"])
 
 
 def finding_lines(finding: Raw) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from tabulate import tabulate
 
 from kubectl_pacto.cli.render.result import Result
+from kubectl_pacto.cli.render.windows import window_lines
 from kubectl_pacto.cli.terminal import printable
 from kubectl_pacto.model.evidence import Observation
 
@@ -57,8 +58,7 @@ def _details(result: Result, with_evidence: bool) -> Iterator[str]:
         for condition in status["conditions"]:
             if condition["status"] == "Unknown":
                 yield from _wrap(f"unknown  {condition['type']} {condition['reason']}", condition["message"])
-    for window in status.get("observationWindows", ()):
-        yield f"  waiting  {window['kind']}/{window['subject']} since {window['firstObservedNegativeAt']}"
+    yield from window_lines(status.get("observationWindows", ()), status.get("findings", ()))
     if with_evidence and result.checked.evidence is not None:
         for observation in result.checked.evidence.observations:
             yield from _wrap(_evidence(observation), observation.why)

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""Since when something is absent: still waiting for its window, or standing as a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kubectl_pacto.cli.terminal import printable
+
+Raw = Mapping[str, Any]
+
+
+def window_lines(windows: Iterable[Raw], findings: Iterable[Raw]) -> Iterator[str]:
+    """One line for each of `status.observationWindows`; an `unknown` finding does not stand, it waits."""
+    standing = {one.get("subject") for one in findings if one.get("severity") != "unknown"}
+    for window in windows:
+        subject = f"{window['kind']}/{window['subject']}"
+        word = "stands" if subject in standing else "waiting"
+        yield printable(f"  {word:<8} {subject} since {window['firstObservedNegativeAt']}")
