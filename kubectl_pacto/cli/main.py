@@ -228,7 +228,7 @@ def _run(arguments: list[str]) -> int:
 
 def _complain(error: PactoError) -> None:
     remedy = REMEDIES.get(error.hint, "")
-    said = " ".join(line.strip() for line in str(error).splitlines())
+    said = " ".join(map(str.strip, str(error).splitlines()))
     tell(f"error: {said}" + (f" ({remedy})" if remedy else ""))
 
 
