@@ -60,6 +60,9 @@ _KINDS: Final[dict[tuple[str, str], tuple[str, Callable[[Fields], Any]]]] = {
 }
 
 
+_NODE: Final = ("", "Node")
+
+
 class Objects:
     """Objects as they are added, by the field of Cluster they belong to.
 
@@ -84,7 +87,7 @@ class Objects:
 
     def _add_one(self, top: Fields) -> None:
         kind, group = top.text("kind"), _group(top.text("apiVersion"))
-        if (group, kind) == ("", "Node") and kind in self.kept:
+        if (group, kind) == _NODE and kind in self.kept:
             return  # no check reads it, and whoever keeps it does
         entry = _KINDS.get((group, kind))
         if (group, kind) == (GROUP, UNREAD):
@@ -99,7 +102,9 @@ class Objects:
         self.found.setdefault(field, {})[key] = item
 
     def _keep(self, top: Fields, raw: dict[str, Any]) -> None:
-        if (kept := self.kept.get(top.text("kind"))) is not None:
+        name = _group(top.text("apiVersion")), top.text("kind")
+        # a kind of another group may have the same name
+        if (name in _KINDS or name == _NODE) and (kept := self.kept.get(name[1])) is not None:
             metadata = top.child("metadata")
             kept[metadata.text("namespace"), metadata.required_text("name")] = raw
 

@@ -60,3 +60,19 @@ def test_an_object_without_a_namespace_is_of_the_default_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert scope(tmp_path, capsys, "-n", "default", bare=True) == ["orders", "stock", "web"]
+
+
+def test_what_only_has_the_name_of_a_kind_is_no_part_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raws = small().objects()
+    strange = {"apiVersion": "example.com/v1", "metadata": {"name": "other", "namespace": "shop"}}
+    raws += [
+        {**strange, "kind": kind} for kind in ("Pacto", "Pod", "Node", "Lease", "NodeRuntimeObservation")
+    ]
+    path = tmp_path / "objects.yaml"
+    path.write_text(yaml.safe_dump_all(raws))
+    assert main(["report", "-f", str(path), "--at", AT, "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert sorted(one["name"] for one in data["pactos"]) == ["orders", "stock", "web"]
+    assert "other" not in json.dumps([data["nodes"], data["pods"]])
