@@ -452,7 +452,8 @@ def test_durations(text: str, seconds: float, bundle: Path, capsys: pytest.Captu
 
 
 def test_a_closed_pipe_is_quiet(bundle: Path) -> None:
-    script = f"{sys.executable} -m kubectl_pacto evaluate -f {bundle} -o json --evidence | head -c 1"
+    words = f"evaluate -f {bundle} {' '.join(CLOCK)} -o json --evidence"
+    script = f"{sys.executable} -m kubectl_pacto {words} | head -c 1"
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout == "["
     assert not done.stderr

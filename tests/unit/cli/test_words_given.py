@@ -11,6 +11,7 @@ import yaml
 from kubectl_pacto.cli import demo_cmd
 from kubectl_pacto.cli.demo import preflight
 from kubectl_pacto.cli.main import main
+from tests.support.sources import ROOT
 from tests.unit.cli.conftest import Plugin
 from tests.unit.cli.test_install import cluster  # noqa: F401 -- a fixture
 
@@ -88,3 +89,17 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_demo_runs(
     monkeypatch.setattr(demo_cmd, "run", lambda *_, **__: pytest.fail("the demo ran"))
     assert main(["demo", "--keep", str(tmp_path / "file" / "below")]) == 1
     assert f"--keep {tmp_path}/file/below: Not a directory" in capsys.readouterr().err
+
+
+def test_files_of_an_earlier_moment_are_said_to_be_judged_by_now(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(ROOT / "docs" / "examples" / "ready-but-silent.yaml")
+    assert main(["evaluate", "-f", example]) == 0
+    said = capsys.readouterr()
+    assert "EVIDENCE_STALE" in said.out
+    assert said.err == (
+        "the newest heartbeat of the input is of 2026-10-18T09:12:39Z and stale by now: "
+        "--at TIME judges by that time\n"
+    )
+    for more in (["--at", "2026-10-18T09:12:44Z"], ["--kernel-evidence", "off"], ["--staleness", "999999h"]):
+        main(["evaluate", "-f", example, *more])
+        assert capsys.readouterr().err == ""
