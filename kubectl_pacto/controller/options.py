@@ -7,7 +7,7 @@ import argparse
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from kubectl_pacto import __version__
 from kubectl_pacto.controller.manifests.agent_values import MAPPERS, SECCOMP_PROFILES, NodeAgentValues
@@ -20,6 +20,9 @@ from kubectl_pacto.model.snapshot import HOST_KERNEL_RUNTIMES, KernelOptions, Op
 
 DEFAULTS = NodeAgentValues()
 WORKERS = 4
+
+
+DEFAULT: Final = "default %(default)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +73,34 @@ def parser() -> argparse.ArgumentParser:
     _add_process(made)
     _add_checks(made)
     _add_kernel(made)
+    _add_agent(made)
     return made
 
 
 def _add_process(made: argparse.ArgumentParser) -> None:
     add = made.add_argument
-    add("--kubeconfig", default="", help="where to connect instead of the pod's own API server")
-    add("--watch-namespace", default="", help="check the Pactos of one namespace only")
+    add(
+        "--kubeconfig",
+        default="",
+        metavar="FILE",
+        help="where to connect instead of the pod's own API server",
+    )
+    add("--watch-namespace", default="", metavar="NAME", help="check the Pactos of one namespace only")
     add("--leader-elect", action=argparse.BooleanOptionalAction, default=False, help="one of several leads")
-    add("--metrics-bind-address", default=":8080", metavar="ADDRESS", help="0: no metrics")
+    add("--metrics-bind-address", default=":8080", metavar="ADDRESS", help="default :8080; 0: no metrics")
     secure = "TLS, and only for who may get /metrics; needs system:auth-delegator"
     add("--metrics-secure", action=argparse.BooleanOptionalAction, default=False, help=secure)
     add("--metrics-cert-path", default="", metavar="FOLDER", help="of the certificate, which may be renewed")
     add("--metrics-cert-name", default="tls.crt", metavar="FILE", help="default: tls.crt")
     add("--metrics-cert-key", default="tls.key", metavar="FILE", help="default: tls.key")
-    add("--health-probe-bind-address", default=":8081", metavar="ADDRESS", help="0: no probes")
-    add("--workers", type=int, default=WORKERS, help="checks at a time")
+    add("--health-probe-bind-address", default=":8081", metavar="ADDRESS", help="default :8081; 0: no probes")
+    add("--workers", type=int, default=WORKERS, metavar="N", help="checks at a time, default %(default)s")
 
 
 def _add_checks(made: argparse.ArgumentParser) -> None:
     add = made.add_argument
-    add("--stabilization-window", type=_seconds, default=120.0, metavar="DURATION")
+    window = "how long an absence must stand before it is a finding, default 2m"
+    add("--stabilization-window", type=_seconds, default=120.0, metavar="DURATION", help=window)
     add("--enable-probing", action="store_true", help="ask Service ports for protocol and health")
     add("--enable-metrics-observation", action="store_true", help="observe the metrics capability")
     add("--interface-name-match-discovery", action="store_true", help="bind interfaces by port name")
@@ -98,22 +108,63 @@ def _add_checks(made: argparse.ArgumentParser) -> None:
 
 def _add_kernel(made: argparse.ArgumentParser) -> None:
     add = made.add_argument
+    runtimes = f"runtime classes whose pods share the node's kernel, default {','.join(HOST_KERNEL_RUNTIMES)}"
     add("--enable-node-agent", action="store_true", help="run the node agent and read its evidence")
-    add("--kernel-evidence-namespace", default="", help="read the evidence of agents that you run there")
-    add("--staleness", type=_seconds, default=None, metavar="DURATION", help="default: as Leases say")
-    add("--recency", type=_seconds, default=None, metavar="DURATION", help="default: the staleness")
-    add("--host-kernel-runtime-classes", type=_names, default=HOST_KERNEL_RUNTIMES, metavar="NAMES")
+    add(
+        "--kernel-evidence-namespace",
+        default="",
+        metavar="NAME",
+        help="read the evidence of agents that you run there",
+    )
+    add(
+        "--staleness",
+        type=_seconds,
+        default=None,
+        metavar="DURATION",
+        help="of a heartbeat; default as Leases say",
+    )
+    add(
+        "--recency",
+        type=_seconds,
+        default=None,
+        metavar="DURATION",
+        help="of a connection; default the staleness",
+    )
+    add(
+        "--host-kernel-runtime-classes",
+        type=_names,
+        default=HOST_KERNEL_RUNTIMES,
+        metavar="NAMES",
+        help=runtimes,
+    )
     add("--mesh-proxies", type=_names, default=(), metavar="NAMES", help="more proxy containers")
-    add("--node-agent-namespace", default=AGENT_NAMESPACE)
-    add("--node-agent-image", default=DEFAULTS.image)
-    add("--node-agent-image-pull-policy", default=DEFAULTS.image_pull_policy)
-    add("--publish-interval", type=_duration, default=DEFAULTS.publish_interval, metavar="DURATION")
-    add("--resync-interval", type=_duration, default=DEFAULTS.resync_interval, metavar="DURATION")
-    add("--mapper", choices=MAPPERS, default=DEFAULTS.mapper)
-    add("--node-agent-sys-resource", action="store_true")
-    add("--node-agent-seccomp-profile", choices=SECCOMP_PROFILES, default=DEFAULTS.seccomp_profile)
-    add("--node-agent-max-unavailable", default=DEFAULTS.max_unavailable)
-    add("--node-agent-priority-class", default=DEFAULTS.priority_class_name)
+
+
+def _add_agent(made: argparse.ArgumentParser) -> None:
+    add = made.add_argument
+    add("--node-agent-namespace", default=AGENT_NAMESPACE, metavar="NAME", help=DEFAULT)
+    add("--node-agent-image", default=DEFAULTS.image, metavar="IMAGE", help=DEFAULT)
+    policy = DEFAULTS.image_pull_policy
+    add("--node-agent-image-pull-policy", default=policy, metavar="POLICY", help=DEFAULT)
+    every = DEFAULTS.publish_interval, DEFAULTS.resync_interval
+    add("--publish-interval", type=_duration, default=every[0], metavar="DURATION", help=DEFAULT)
+    add("--resync-interval", type=_duration, default=every[1], metavar="DURATION", help=DEFAULT)
+    add("--mapper", choices=MAPPERS, default=DEFAULTS.mapper, help=DEFAULT)
+    add("--node-agent-sys-resource", action="store_true", help="give it SYS_RESOURCE (before Linux 5.11)")
+    seccomp = DEFAULTS.seccomp_profile
+    add("--node-agent-seccomp-profile", choices=SECCOMP_PROFILES, default=seccomp, help=DEFAULT)
+    add(
+        "--node-agent-max-unavailable",
+        default=DEFAULTS.max_unavailable,
+        metavar="N",
+        help=f"nodes at a time, {DEFAULT}",
+    )
+    add(
+        "--node-agent-priority-class",
+        default=DEFAULTS.priority_class_name,
+        metavar="NAME",
+        help="of its pods",
+    )
     add("--node-agent-values", default="", metavar="JSON", help="lists and mappings of the values")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_pacto.controller.options import settings
+from kubectl_pacto.controller.options import parser, settings
 
 POD = {"POD_NAMESPACE": "pacto-operator-system", "POD_NAME": "pod-1"}
 
@@ -71,3 +71,11 @@ def test_a_wrong_call_ends_with_a_status(
         settings(arguments, environment)
     assert caught.value.code == status
     assert capsys.readouterr().err
+
+
+def test_help_says_what_each_option_is() -> None:
+    made = parser()
+    assert [action.dest for action in made._actions if not action.help] == []
+    said = " ".join(made.format_help().split())
+    assert "--workers N checks at a time, default 4" in said
+    assert "--node-agent-max-unavailable N nodes at a time, default 10%" in said
