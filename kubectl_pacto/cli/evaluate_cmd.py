@@ -14,6 +14,7 @@ from kubectl_pacto.cli.options import Duration, FailOn, InstantType, trips
 from kubectl_pacto.cli.render.result import Result
 from kubectl_pacto.cli.render.results import render
 from kubectl_pacto.cli.terminal import tell, write
+from kubectl_pacto.cli.unknown_fields import unknown_fields
 from kubectl_pacto.collect.objects import Objects, read_objects, read_probes
 from kubectl_pacto.conformance.check import check
 from kubectl_pacto.conformance.source import Loaded, load_offline, publish_new
@@ -114,7 +115,7 @@ def evaluate(  # noqa: PLR0913 -- one for each option
     """
     if not files and not more:
         raise UsageError("give the objects to evaluate, as in: kubectl pacto evaluate -f bundle.yaml")
-    objects = read_objects([*files, *more])
+    objects = read_objects([*files, *more], keep=["Pacto"])
     cluster = objects.cluster(read_probes(probe_results) if probe_results else None)
     _tell(objects, cluster)
     options = _options(cluster, **how)
@@ -202,3 +203,5 @@ def _tell(objects: Objects, cluster: Cluster) -> None:
         tell(f"skipped {total} object(s) of kinds that no check reads: {counts}")
     if not cluster.pactos:
         tell("no Pacto in the input: nothing to evaluate")
+    for sentence in unknown_fields(objects.kept["Pacto"].values()):
+        tell(sentence)
