@@ -42,7 +42,7 @@ def extensions() -> list[Extension]:
     from Cython.Build import cythonize
 
     modules = [
-        extension("ring", "flow_reader.c"),
+        extension("ring", "flow_passes.c", "flow_reader.c"),
         extension("procnet", "proc_net.c"),
         extension("procfs", "proc_scan.c"),
     ]

@@ -233,24 +233,57 @@ static __always_inline void count_lost(int kind, bool spilled)
 		__sync_fetch_and_add(&lost->lost[kind & (PACTO_KINDS - 1)], 1);
 }
 
+/* The head of a new entry's origin; null where the map is full. */
+static __always_inline struct pacto_spill *head_of(const struct pacto_flow *flow)
+{
+	struct pacto_spill none = { .stamp = flow->stamp };
+	struct pacto_spill_key key = {
+		.cgroup_id = flow->cgroup_id,
+		.net_cookie = flow->net_cookie,
+		.netns = flow->netns,
+		.kind = PACTO_SPILL_HEAD,
+	};
+	struct pacto_spill *head = bpf_map_lookup_elem(&flows_spilled, &key);
+
+	if (head)
+		return head;
+	bpf_map_update_elem(&flows_spilled, &key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&flows_spilled, &key);
+}
+
+/* A new entry; false where the map is full, or another CPU was first. */
+static __always_inline bool spill_first(const struct pacto_flow *flow, const struct pacto_spill_key *key)
+{
+	struct pacto_spill first = { .count = 1, .stamp = flow->stamp, .reason = flow->reason };
+	struct pacto_spill *head = head_of(flow);
+
+	if (!head)
+		return false;
+	if (head->count >= PACTO_ORIGIN_SPILLED) { /* who goes through all ports leaves room for others */
+		head->stamp = flow->stamp;
+	} else if (bpf_map_update_elem(&flows_spilled, key, &first, BPF_NOEXIST)) {
+		return false;
+	}
+	__sync_fetch_and_add(&head->count, 1);
+	return true;
+}
+
 /* Keeps a connection event that found no room, by its key: its time and outcome survive. */
 static __always_inline void spill(const struct pacto_flow *flow)
 {
-	struct pacto_spill first = { .count = 1, .stamp = flow->stamp, .reason = flow->reason };
 	struct pacto_spill_key key = {
 		.cgroup_id = flow->cgroup_id,
 		.net_cookie = flow->net_cookie,
 		.netns = flow->netns,
 		.port = flow->port,
-		/* a caller's abort is an outcome of its own, never merged with a failure of the peer */
-		.kind = flow->reason == PACTO_REASON_ABORTED ? PACTO_KINDS : flow->kind,
+		.kind = flow->reason == PACTO_REASON_ABORTED ? PACTO_SPILL_ABORTED : flow->kind,
 		.family = flow->family,
 	};
 	struct pacto_spill *known;
 
 	__builtin_memcpy(key.address, flow->address, sizeof(key.address));
 	known = bpf_map_lookup_elem(&flows_spilled, &key);
-	if (!known && !bpf_map_update_elem(&flows_spilled, &key, &first, BPF_NOEXIST)) {
+	if (!known && spill_first(flow, &key)) {
 		count_lost(flow->kind, true);
 		return;
 	}

@@ -41,6 +41,8 @@ enum pacto_bounds {
 	PACTO_RING_BYTES = 256 << 10,
 	PACTO_WAKE_BYTES = 64 << 10,
 	PACTO_SPILL_ENTRIES = 4096,
+	PACTO_ORIGIN_PEERS = 128, /* of one origin in the reader's table, as many as are kept of a pod */
+	PACTO_ORIGIN_SPILLED = 3 * PACTO_ORIGIN_PEERS, /* and in the spill map, an entry per outcome */
 };
 
 /*
@@ -61,14 +63,25 @@ struct pacto_flow {
 	__u16 spare;
 };
 
-/* A connection event that found no room in the ring is counted under this key instead. */
+/*
+ * A connection event that found no room in the ring is counted under this key instead.
+ *
+ * An origin is who made a socket: cgroup, cookie and namespace. Each has a head in the spill map, of
+ * the kind PACTO_SPILL_HEAD without address, port and family: how many entries it made, and after
+ * PACTO_ORIGIN_SPILLED of them how many events were cut.
+ */
+enum pacto_spill_kind {
+	PACTO_SPILL_ABORTED = PACTO_KINDS, /* an outcome of its own, never merged with a failure of the peer */
+	PACTO_SPILL_HEAD = PACTO_KINDS + 1,
+};
+
 struct pacto_spill_key {
 	__u64 cgroup_id;
 	__u64 net_cookie;
 	__u32 netns;
 	__u8 address[16];
 	__u16 port;
-	__u8 kind;
+	__u8 kind; /* PACTO_CONNECTED, PACTO_FAILED or enum pacto_spill_kind */
 	__u8 family;
 };
 

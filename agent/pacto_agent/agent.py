@@ -182,11 +182,12 @@ class Agent:
             self._health.fail(CollectionReason.RING_BUFFER_FAILED, str(error))
         if tracer.problem:
             self._health.fail(CollectionReason.RING_BUFFER_FAILED, tracer.problem)
-        listens, slices = tracer.take()
+        listens, slices, cuts = tracer.take()
         self._attribution.listens(listens)
         for sums in slices:
             self._attribution.connections(sums, time.time())
             time.sleep(0)
+        self._attribution.cuts(cuts, time.time())
         self._count_losses(tracer)
         if self._view.rescans:
             self._rescan()

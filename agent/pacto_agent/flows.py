@@ -116,6 +116,27 @@ class ConnectionSums:
     reason: FailureReason
     cookie: int = 0  # of the namespace, 0 before Linux 6.1
 
+    @property
+    def last(self) -> float | None:
+        """When a connection last succeeded or failed; None: all were aborted."""
+        return max((at for at in (self.last_success, self.last_failure) if at is not None), default=None)
+
+    @property
+    def events(self) -> int:
+        """How many connections these are."""
+        return self.succeeded + self.failed + self.aborted
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Connections of one identity past its share of what is kept in a moment; `last`: POSIX seconds."""
+
+    cgroup_id: int
+    netns: int
+    events: int
+    last: float | None
+    cookie: int = 0  # of the namespace, 0 before Linux 6.1
+
 
 @dataclass(frozen=True, slots=True)
 class ClockPair:
@@ -162,3 +183,9 @@ def connection_sums(row: rows.ConnectionRow, clocks: ClockPair) -> ConnectionSum
         reason=REASONS[reason] if failed and reason < len(REASONS) else FailureReason.NONE,
         cookie=cookie,
     )
+
+
+def cut_of(row: rows.CutRow, clocks: ClockPair) -> Cut:
+    """One row of the reader's cuts."""
+    cgroup_id, cookie, netns, events, stamp = row
+    return Cut(cgroup_id, netns, events, clocks.wall_of(stamp), cookie)

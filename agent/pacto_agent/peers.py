@@ -101,6 +101,10 @@ class Peers:
         )
         for key in order[:excess]:
             del self._states[key]
+        self.was_cut(now)
+
+    def was_cut(self, now: float) -> None:
+        """Some peer is not here that a bound cut, now or before the events came here."""
         self.cut_until = now + PEER_RETENTION_SECONDS
 
     def snapshot(self) -> tuple[Peer, ...]:

@@ -22,7 +22,15 @@ from kubectl_pacto.errors import (
     RingBufferFailed,
 )
 from pacto_agent import limits
-from pacto_agent.flows import ClockPair, ConnectionSums, ListenEvent, connection_sums, listen_event
+from pacto_agent.flows import (
+    ClockPair,
+    ConnectionSums,
+    Cut,
+    ListenEvent,
+    connection_sums,
+    cut_of,
+    listen_event,
+)
 from pacto_agent.libbpf import Libbpf, load_failed, load_libbpf
 from pacto_agent.objectfile import RECORD, inspect_object, packaged_image
 from pacto_native.rows import LISTEN, UNLISTEN
@@ -74,8 +82,8 @@ class Tracer:
         except OSError as error:
             raise RingBufferFailed(problem=os.strerror(error.errno or 0)) from error
 
-    def take(self) -> tuple[list[ListenEvent], Iterator[list[ConnectionSums]]]:
-        """What came since the last call: listen events in their order, connections in slices.
+    def take(self) -> tuple[list[ListenEvent], Iterator[list[ConnectionSums]], list[Cut]]:
+        """What came since the last call: listen events in their order, connections in slices, who had more.
 
         Between slices the caller may let others run: a CPU quota must not park the reader behind
         one long piece of Python.
@@ -83,7 +91,8 @@ class Tracer:
         clocks = ClockPair(time.monotonic_ns() // 1_000_000, time.time())
         logged, used = self._reader.take()
         listens = [listen_event(row) for row in self._reader.listens(0, logged)]
-        return listens, self._slices(used, clocks)
+        cuts = [cut_of(row, clocks) for row in self._reader.cuts()]
+        return listens, self._slices(used, clocks), cuts
 
     def _slices(self, used: int, clocks: ClockPair) -> Iterator[list[ConnectionSums]]:
         for start in range(0, used, SLICE_ROWS):
@@ -92,6 +101,8 @@ class Tracer:
 
     def lost(self) -> tuple[int, int]:
         """(listen events, connection events) lost since the start, wherever it happened.
+
+        What was cut of one origin is not among them: it says nothing about another's.
 
         A run that the kernel skipped could have been any of the four kinds, but only connection
         events come from softirqs, which alone interrupt the program.

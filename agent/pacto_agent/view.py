@@ -13,7 +13,7 @@ from typing import Final
 
 from kubectl_pacto.model import bounds
 from kubectl_pacto.model.node import Listener, PodReason, PodView
-from pacto_agent.flows import ConnectionSums, ListenEvent, ListeningSocket, Sockets
+from pacto_agent.flows import ConnectionSums, Cut, ListenEvent, ListeningSocket, Sockets
 from pacto_agent.peers import Peers
 from pacto_agent.podmap import Owner, Place, PodMap
 
@@ -103,11 +103,22 @@ class View:
         if named.owner is Owner.POD and _is_before(self._map.places[named.uid], sums):
             return False
         if named.owner is Owner.FOREIGN:
-            self.foreign_events += sums.succeeded + sums.failed + sums.aborted
+            self.foreign_events += sums.events
         elif named.owner is Owner.POD and (pod := self._pods.get(named.uid)):
             pod.peers.add(sums, now)
             if len(pod.peers) >= PEERS_BETWEEN_CUTS:
                 pod.peers.cut(bounds.PEERS_PER_POD, now)
+        return named.owner is not Owner.UNKNOWN
+
+    def apply_cut(self, cut: Cut, now: float, *, settled: bool = False) -> bool:
+        """Connections that were cut: their owner is past a bound; False when nothing here names it yet."""
+        named = self._map.name(cut.cgroup_id, cut.netns, cut.cookie, settled=settled)
+        if named.owner is Owner.POD and _is_before(self._map.places[named.uid], cut):
+            return False
+        if named.owner is Owner.FOREIGN:
+            self.foreign_events += cut.events
+        elif named.owner is Owner.POD and (pod := self._pods.get(named.uid)):
+            pod.peers.was_cut(now)
         return named.owner is not Owner.UNKNOWN
 
     def begin_resync(self) -> None:
@@ -240,12 +251,11 @@ class View:
         )
 
 
-def _is_before(place: Place, sums: ConnectionSums) -> bool:
+def _is_before(place: Place, told: ConnectionSums | Cut) -> bool:
     """Whether these are of an earlier namespace that had the same number, where no cookie says so."""
-    if place.cookie and sums.cookie:
+    if place.cookie and told.cookie:
         return False
-    times = [time for time in (sums.last_success, sums.last_failure) if time is not None]
-    return bool(times) and max(times) < place.started_at - START_PRECISION_SECONDS
+    return told.last is not None and told.last < place.started_at - START_PRECISION_SECONDS
 
 
 def _published(sockets: Iterable[ListeningSocket]) -> tuple[Listener, ...]:

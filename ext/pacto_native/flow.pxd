@@ -54,10 +54,19 @@ cdef extern from "flow_reader.h":
         uint32_t failure_stamp
         uint32_t reason
 
+    struct pacto_origin:
+        uint64_t cgroup_id
+        uint64_t net_cookie
+        uint64_t cut
+        uint32_t netns
+        uint32_t stamp
+
     struct pacto_buffer:
         pacto_entry *entries
+        pacto_origin *origins
         pacto_flow *log
         unsigned int used
+        unsigned int known
         unsigned int logged
 
     ctypedef void *pacto_consume
@@ -79,6 +88,7 @@ cdef extern from "flow_reader.h":
     struct pacto_reader:
         pacto_lost kernel
         uint64_t overflowed[4]
+        uint64_t cut
         uint64_t malformed
         uint64_t records
         uint64_t passes

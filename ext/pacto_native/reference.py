@@ -20,11 +20,16 @@ from pacto_native.rows import (
     KINDS,
     LISTEN,
     LOG_ENTRIES,
+    ORIGIN_PEERS,
+    ORIGIN_SPILLED,
+    ORIGINS,
     REASON_ABORTED,
     REASONS,
+    SPILL_HEAD,
     TABLE_ENTRIES,
     UNLISTEN,
     ConnectionRow,
+    CutRow,
     ListenRow,
     ProcessRow,
     SocketRow,
@@ -58,6 +63,15 @@ class Sums:
     reason: int = 0
 
 
+@dataclass(slots=True)
+class Origin:
+    """Who made sockets: how many peers it has in the table, and what was cut past its share."""
+
+    peers: int = 0
+    cut: int = 0
+    stamp: int = 0
+
+
 def is_later(stamp: int, than: int) -> bool:
     """Whether a stamp comes after another, both milliseconds mod 2**32."""
     return 0 < (stamp - than) % (1 << 32) < 1 << 31
@@ -81,10 +95,12 @@ class FlowReader:
     def __init__(self) -> None:
         self.malformed = 0
         self.records = 0
+        self.cut = 0
         self._overflowed = [0] * KINDS
         self._sums: dict[tuple[int, int, int, int, bytes, int, int], Sums] = {}
         self._log: list[ListenRow] = []
-        self._taken: tuple[list[ListenRow], list[ConnectionRow]] = ([], [])
+        self._origins: dict[tuple[int, int, int], Origin] = {}
+        self._taken: tuple[list[ListenRow], list[ConnectionRow], list[CutRow]] = ([], [], [])
 
     @property
     def lost(self) -> tuple[int, int, int, int]:
@@ -113,6 +129,9 @@ class FlowReader:
             raise ValueError(f"a spilled entry has {SPILL_KEY.size} and {SPILL.size} bytes")
         cgroup, cookie, netns, address, port, kind, family = SPILL_KEY.unpack(key)
         count, stamp, reason = SPILL.unpack(value)
+        if kind == SPILL_HEAD:
+            self._read_head((cgroup, cookie, netns), count, stamp)
+            return
         outcome = CONNECTED if kind == CONNECTED else FAILED
         self._add((cgroup, cookie, netns, family, address, port, 0), outcome, reason, stamp, count)
 
@@ -132,8 +151,9 @@ class FlowReader:
             )
             for key, sums in self._sums.items()
         ]
-        self._taken = (self._log, rows)
-        self._log, self._sums = [], {}
+        cuts = [(*who, one.cut, one.stamp) for who, one in self._origins.items() if one.cut]
+        self._taken = (self._log, rows, cuts)
+        self._log, self._sums, self._origins = [], {}, {}
         return len(self._taken[0]), len(rows)
 
     def listens(self, start: int, stop: int) -> list[ListenRow]:
@@ -143,6 +163,10 @@ class FlowReader:
     def connections(self, start: int, stop: int) -> list[ConnectionRow]:
         """Sums of the taken buffer, in the order of each peer's first event."""
         return self._taken[1][start:stop]
+
+    def cuts(self) -> list[CutRow]:
+        """Who passed its share in the taken buffer."""
+        return self._taken[2]
 
     def _note(self, row: ListenRow) -> None:
         if len(self._log) == LOG_ENTRIES:
@@ -155,8 +179,7 @@ class FlowReader:
     ) -> None:
         sums = self._sums.get(key)
         if sums is None:
-            if len(self._sums) == TABLE_ENTRIES:
-                self._overflowed[kind] = self._overflowed[kind] + count & U64
+            if not self._has_room(key[:3], kind, stamp, count):
                 return
             sums = self._sums[key] = Sums()
         if kind == CONNECTED:
@@ -169,6 +192,36 @@ class FlowReader:
             if not sums.failed or not is_later(sums.failure_stamp, stamp):
                 sums.failure_stamp, sums.reason = stamp, reason
             sums.failed = min(sums.failed + count, U32)
+
+    def _has_room(self, who: tuple[int, int, int], kind: int, stamp: int, count: int) -> bool:
+        origin = self._origin(who)
+        if origin is not None and origin.peers == ORIGIN_PEERS:
+            self._cut(origin, stamp, count)
+        elif origin is None or len(self._sums) == TABLE_ENTRIES:
+            self._overflowed[kind] = self._overflowed[kind] + count & U64
+        else:
+            origin.peers += 1
+            return True
+        return False
+
+    def _origin(self, who: tuple[int, int, int]) -> Origin | None:
+        if who not in self._origins and len(self._origins) == ORIGINS:
+            return None
+        return self._origins.setdefault(who, Origin())
+
+    def _cut(self, origin: Origin, stamp: int, count: int) -> None:
+        if not origin.cut or is_later(stamp, origin.stamp):
+            origin.stamp = stamp
+        origin.cut = origin.cut + count & U64
+        self.cut = self.cut + count & U64
+
+    def _read_head(self, who: tuple[int, int, int], count: int, stamp: int) -> None:
+        if count <= ORIGIN_SPILLED:
+            return
+        if (origin := self._origin(who)) is not None:
+            self._cut(origin, stamp, count - ORIGIN_SPILLED)
+        else:
+            self._overflowed[FAILED] = self._overflowed[FAILED] + count - ORIGIN_SPILLED & U64
 
 
 _HEX8 = rb"[0-9A-Fa-f]{8}"

@@ -18,6 +18,7 @@ from pacto_native.flow cimport (
     pacto_entry,
     pacto_flow,
     pacto_lookup,
+    pacto_origin,
     pacto_reader,
     pacto_reader_connect,
     pacto_reader_feed,
@@ -133,12 +134,22 @@ cdef class FlowReader:
         succeeded, failed, aborted, success stamp, failure stamp, reason)."""
         return [entry_row(&self.taken.entries[i]) for i in range(start, min(stop, self.taken.used))]
 
+    def cuts(self):
+        """Who passed its share in the taken buffer, each (cgroup id, cookie, netns, events cut, stamp of
+        the last one)."""
+        return [cut_row(&self.taken.origins[i]) for i in range(self.taken.known) if self.taken.origins[i].cut]
+
     @property
     def lost(self):
         """Events lost per kind since the start, in the kernel and here: (listen, unlisten, connected,
         failed)."""
         return tuple([self.reader.kernel.lost[kind] + self.reader.overflowed[kind]
                       for kind in range(PACTO_KINDS)])
+
+    @property
+    def cut(self):
+        """Connection events past the share of who caused them, since the start; not among the lost."""
+        return self.reader.cut
 
     @property
     def spilled(self):
@@ -178,6 +189,10 @@ cdef object address_of(const uint8_t *address, int family):
 cdef tuple listen_row(pacto_flow *flow):
     return (flow.kind, flow.cgroup_id, flow.net_cookie, flow.netns, flow.stamp, flow.family,
             address_of(flow.address, flow.family), flow.port, flow.flags)
+
+
+cdef tuple cut_row(pacto_origin *origin):
+    return (origin.cgroup_id, origin.net_cookie, origin.netns, origin.cut, origin.stamp)
 
 
 cdef tuple entry_row(pacto_entry *entry):

@@ -17,7 +17,12 @@ REASONS: Final = ("", "refused", "timeout", "unreachable", "reset", "other", "ab
 V6ONLY: Final = 1
 MPTCP: Final = 2
 
+SPILL_HEAD: Final = 5  # the kind of an origin's head in the spill map
+
 TABLE_ENTRIES: Final = 8192
+ORIGINS: Final = 2048
+ORIGIN_PEERS: Final = 128
+ORIGIN_SPILLED: Final = 384
 LOG_ENTRIES: Final = 8192
 
 # kind, cgroup id, net cookie, netns inode, socket inode, family 4|6, address, port, flags
@@ -26,6 +31,9 @@ ListenRow: TypeAlias = tuple[int, int, int, int, int, int, bytes, int, int]
 # cgroup id, net cookie, netns inode, family, address, port, succeeded, failed, aborted,
 # success stamp, failure stamp (ms since boot mod 2**32), reason
 ConnectionRow: TypeAlias = tuple[int, int, int, int, bytes, int, int, int, int, int, int, int]
+
+# cgroup id, net cookie, netns inode, events cut, stamp of the last one (ms since boot mod 2**32)
+CutRow: TypeAlias = tuple[int, int, int, int, int]
 
 # state (1 established, 2 SYN sent, 10 listening), family, local address, local port,
 # remote address, remote port, retransmits, inode

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
+/* The reader's tables: what a record does to them. How records get here: flow_passes.c. */
 #include "flow_reader.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Inlined, a key stays in registers: half of what a record costs. */
@@ -86,14 +84,13 @@ struct key_words {
  * Multiply and add by secret odd numbers, whose upper bits are then as good as random whatever peers
  * a pod connects to. The products do not wait for each other.
  */
-INLINE __u64 slot_of(const struct pacto_reader *reader, const struct key_words *words)
+INLINE __u64 hash_of(const struct pacto_reader *reader, const struct key_words *words)
 {
 	const __u64 *secret = reader->secret;
 	__u64 rest = (__u64)words->netns << 32 | (__u64)words->port << 8 | words->family;
-	__u64 hash = words->cgroup_id * secret[0] + words->net_cookie * secret[1] +
-		     words->address[0] * secret[2] + words->address[1] * secret[3] + rest * secret[4];
 
-	return hash >> (64 - PACTO_TABLE_BITS);
+	return words->cgroup_id * secret[0] + words->net_cookie * secret[1] +
+	       words->address[0] * secret[2] + words->address[1] * secret[3] + rest * secret[4];
 }
 
 INLINE int is_same(const struct key_words *words, const struct pacto_spill_key *key)
@@ -107,13 +104,75 @@ INLINE int is_same(const struct key_words *words, const struct pacto_spill_key *
 		 (__u32)(words->family ^ key->family));
 }
 
-static struct pacto_entry *new_entry(struct pacto_buffer *buffer, __u16 *number,
-				     const struct key_words *words)
+/* Asked for peers that are new in this moment alone. NULL: all are in use by others. */
+static struct pacto_origin *origin_of(struct pacto_reader *reader, const struct key_words *words)
 {
+	struct pacto_buffer *buffer = reader->filling;
+	struct key_words alone = { .cgroup_id = words->cgroup_id,
+				   .net_cookie = words->net_cookie,
+				   .netns = words->netns };
+	__u64 slot = hash_of(reader, &alone) >> (64 - PACTO_ORIGIN_BITS);
+	__u16 *number;
+
+	/* half the slots at most are used here, too */
+	for (;; slot++) {
+		struct pacto_origin *origin;
+
+		number = &buffer->origin_index[slot & (PACTO_ORIGIN_SLOTS - 1)];
+		if (!*number)
+			break;
+		origin = &buffer->origins[*number - 1];
+		if (origin->cgroup_id == words->cgroup_id && origin->net_cookie == words->net_cookie &&
+		    origin->netns == words->netns)
+			return origin;
+	}
+	if (buffer->known == PACTO_ORIGINS)
+		return NULL;
+	*number = ++buffer->known;
+	buffer->origins[*number - 1] = (struct pacto_origin){ .cgroup_id = words->cgroup_id,
+							      .net_cookie = words->net_cookie,
+							      .netns = words->netns };
+	return &buffer->origins[*number - 1];
+}
+
+static int is_later(__u32 stamp, __u32 than)
+{
+	return (int)(stamp - than) > 0; /* stamps wrap after 49 days */
+}
+
+static void cut(struct pacto_reader *reader, struct pacto_origin *origin, __u32 stamp, __u64 count)
+{
+	if (!origin->cut || is_later(stamp, origin->stamp))
+		origin->stamp = stamp;
+	origin->cut += count;
+	reader->cut += count;
+}
+
+/* What an event says beside its key. */
+struct outcome {
+	int kind;
+	int reason;
+	__u32 stamp;
+	__u64 count;
+};
+
+/* NULL: no room, which is counted. */
+static struct pacto_entry *new_entry(struct pacto_reader *reader, __u16 *number,
+				     const struct key_words *words, const struct outcome *outcome)
+{
+	struct pacto_buffer *buffer = reader->filling;
+	struct pacto_origin *origin = origin_of(reader, words);
 	struct pacto_entry *entry;
 
-	if (buffer->used == PACTO_TABLE_ENTRIES)
+	if (origin && origin->peers == PACTO_ORIGIN_PEERS) {
+		cut(reader, origin, outcome->stamp, outcome->count);
 		return NULL;
+	}
+	if (!origin || buffer->used == PACTO_TABLE_ENTRIES) {
+		reader->overflowed[outcome->kind] += outcome->count;
+		return NULL;
+	}
+	origin->peers++;
 	*number = ++buffer->used;
 	entry = &buffer->entries[*number - 1];
 	*entry = (struct pacto_entry){ .key = { .cgroup_id = words->cgroup_id,
@@ -125,24 +184,20 @@ static struct pacto_entry *new_entry(struct pacto_buffer *buffer, __u16 *number,
 	return entry;
 }
 
-INLINE struct pacto_entry *entry_of(struct pacto_reader *reader, const struct key_words *words)
+INLINE struct pacto_entry *entry_of(struct pacto_reader *reader, const struct key_words *words,
+				    const struct outcome *outcome)
 {
 	struct pacto_buffer *buffer = reader->filling;
 
 	/* half the slots at most are used, so there is a free one */
-	for (__u64 slot = slot_of(reader, words);; slot++) {
+	for (__u64 slot = hash_of(reader, words) >> (64 - PACTO_TABLE_BITS);; slot++) {
 		__u16 *number = &buffer->index[slot & (PACTO_TABLE_SLOTS - 1)];
 
 		if (!*number)
-			return new_entry(buffer, number, words);
+			return new_entry(reader, number, words, outcome);
 		if (is_same(words, &buffer->entries[*number - 1].key))
 			return &buffer->entries[*number - 1];
 	}
-}
-
-static int is_later(__u32 stamp, __u32 than)
-{
-	return (int)(stamp - than) > 0; /* stamps wrap after 49 days */
 }
 
 INLINE __u32 sum_of(__u32 count, __u64 more)
@@ -150,26 +205,41 @@ INLINE __u32 sum_of(__u32 count, __u64 more)
 	return more > UINT32_MAX - count ? UINT32_MAX : count + (__u32)more;
 }
 
-INLINE void add(struct pacto_reader *reader, const struct key_words *key, int kind, int reason, __u32 stamp,
-		__u64 count)
+INLINE void add(struct pacto_reader *reader, const struct key_words *key, struct outcome outcome)
 {
-	struct pacto_entry *entry = entry_of(reader, key);
+	struct pacto_entry *entry = entry_of(reader, key, &outcome);
 
-	if (!entry) {
-		reader->overflowed[kind] += count;
-	} else if (kind == PACTO_CONNECTED) {
-		if (!entry->succeeded || is_later(stamp, entry->success_stamp))
-			entry->success_stamp = stamp;
-		entry->succeeded = sum_of(entry->succeeded, count);
-	} else if (reason == PACTO_REASON_ABORTED) {
-		entry->aborted = sum_of(entry->aborted, count);
+	if (!entry)
+		return;
+	if (outcome.kind == PACTO_CONNECTED) {
+		if (!entry->succeeded || is_later(outcome.stamp, entry->success_stamp))
+			entry->success_stamp = outcome.stamp;
+		entry->succeeded = sum_of(entry->succeeded, outcome.count);
+	} else if (outcome.reason == PACTO_REASON_ABORTED) {
+		entry->aborted = sum_of(entry->aborted, outcome.count);
 	} else {
-		if (!entry->failed || !is_later(entry->failure_stamp, stamp)) {
-			entry->failure_stamp = stamp;
-			entry->reason = reason;
+		if (!entry->failed || !is_later(entry->failure_stamp, outcome.stamp)) {
+			entry->failure_stamp = outcome.stamp;
+			entry->reason = outcome.reason;
 		}
-		entry->failed = sum_of(entry->failed, count);
+		entry->failed = sum_of(entry->failed, outcome.count);
 	}
+}
+
+/* The kernel's share for this origin: past it, events were cut there. */
+static void read_head(struct pacto_reader *reader, const struct key_words *key, const struct pacto_spill *head)
+{
+	struct pacto_origin *origin;
+	__u64 beyond;
+
+	if (head->count <= PACTO_ORIGIN_SPILLED)
+		return;
+	beyond = head->count - PACTO_ORIGIN_SPILLED;
+	origin = origin_of(reader, key);
+	if (origin)
+		cut(reader, origin, head->stamp, beyond);
+	else
+		reader->overflowed[PACTO_FAILED] += beyond; /* its kinds are not told apart */
 }
 
 /* in place: a test's bytes need not be aligned, and the ring's are */
@@ -212,7 +282,7 @@ int pacto_reader_feed(void *context, void *record, size_t size)
 		};
 
 		memcpy(key.address, flow->address, sizeof(key.address));
-		add(reader, &key, flow->kind, flow->reason, flow->stamp, 1);
+		add(reader, &key, (struct outcome){ flow->kind, flow->reason, flow->stamp, 1 });
 	}
 	return 0;
 }
@@ -230,122 +300,10 @@ void pacto_reader_feed_spilled(struct pacto_reader *reader, const struct pacto_s
 	int kind = spilled->kind == PACTO_CONNECTED ? PACTO_CONNECTED : PACTO_FAILED;
 
 	memcpy(key.address, spilled->address, sizeof(key.address));
-	add(reader, &key, kind, value->reason, value->stamp, value->count);
-}
-
-int pacto_reader_connect(struct pacto_reader *reader, const struct pacto_calls *calls,
-			 const struct pacto_source *source)
-{
-	struct epoll_event ring = { .events = EPOLLIN }, stop = { .events = EPOLLIN };
-
-	if (reader->epoll >= 0)
-		return EISCONN;
-	reader->source = *source;
-	reader->per_cpu = calloc(source->cpus, sizeof(*reader->per_cpu));
-	reader->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!reader->per_cpu || reader->epoll < 0)
-		return errno ? errno : ENOMEM;
-	if (epoll_ctl(reader->epoll, EPOLL_CTL_ADD, source->ring_epoll, &ring) ||
-	    epoll_ctl(reader->epoll, EPOLL_CTL_ADD, reader->stop_event, &stop))
-		return errno;
-	reader->calls = *calls; /* last: a pass may run from here on */
-	return 0;
-}
-
-/* The kernel sums per CPU; returns whether connections were spilled since the last pass. */
-static int read_lost(struct pacto_reader *reader, int *error)
-{
-	struct pacto_lost sum = { 0 };
-	__u32 zero = 0;
-	int spilled;
-
-	if (reader->calls.lookup(reader->source.lost_fd, &zero, reader->per_cpu)) {
-		*error = errno;
-		return 0;
-	}
-	for (unsigned int cpu = 0; cpu < reader->source.cpus; cpu++) {
-		for (int kind = 0; kind < PACTO_KINDS; kind++)
-			sum.lost[kind] += reader->per_cpu[cpu].lost[kind];
-		sum.spilled += reader->per_cpu[cpu].spilled;
-	}
-	spilled = sum.spilled != reader->kernel.spilled;
-	reader->kernel = sum;
-	return spilled;
-}
-
-static int drain_spilled(struct pacto_reader *reader)
-{
-	struct pacto_spill_key keys[PACTO_BATCH];
-	struct pacto_spill values[PACTO_BATCH];
-	__u32 position = 0, count;
-	int first = 1, failed;
-
-	do {
-		count = PACTO_BATCH;
-		failed = reader->calls.lookup_and_delete_batch(reader->source.spilled_fd,
-							       first ? NULL : &position, &position, keys,
-							       values, &count, NULL);
-		if (failed && errno != ENOENT) /* ENOENT: that was the end of the map */
-			return errno;
-		for (__u32 i = 0; i < count; i++)
-			pacto_reader_feed_spilled(reader, &keys[i], &values[i]);
-		first = 0;
-	} while (!failed);
-	return 0;
-}
-
-static __u64 now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (__u64)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int pacto_reader_pass(struct pacto_reader *reader)
-{
-	int consumed, error = 0;
-
-	if (!reader->calls.consume)
-		return ENOTCONN;
-	pthread_mutex_lock(&reader->lock);
-	consumed = reader->calls.consume(reader->source.ring);
-	if (consumed < 0)
-		error = -consumed;
-	else if (read_lost(reader, &error))
-		error = drain_spilled(reader);
-	if (error) {
-		reader->error = error;
-	} else {
-		reader->passes++;
-		reader->passed_ms = now_ms();
-	}
-	pthread_mutex_unlock(&reader->lock);
-	return error;
-}
-
-int pacto_reader_run(struct pacto_reader *reader, int timeout_ms)
-{
-	struct epoll_event events[2];
-	eventfd_t stop;
-	int error;
-
-	if (!reader->calls.consume)
-		return ENOTCONN;
-	/* A record without a wake-up stays in the ring until someone looks: pass after timeouts too. */
-	do {
-		if (epoll_wait(reader->epoll, events, 2, timeout_ms) < 0 && errno != EINTR)
-			return reader->error = errno;
-		error = pacto_reader_pass(reader);
-		if (error)
-			return error;
-	} while (eventfd_read(reader->stop_event, &stop));
-	return 0;
-}
-
-void pacto_reader_stop(struct pacto_reader *reader)
-{
-	eventfd_write(reader->stop_event, 1);
+	if (spilled->kind == PACTO_SPILL_HEAD)
+		read_head(reader, &key, value);
+	else
+		add(reader, &key, (struct outcome){ kind, value->reason, value->stamp, value->count });
 }
 
 struct pacto_buffer *pacto_reader_take(struct pacto_reader *reader)
@@ -353,7 +311,8 @@ struct pacto_buffer *pacto_reader_take(struct pacto_reader *reader)
 	struct pacto_buffer *full;
 
 	memset(reader->taken->index, 0, sizeof(reader->taken->index));
-	reader->taken->used = reader->taken->logged = 0;
+	memset(reader->taken->origin_index, 0, sizeof(reader->taken->origin_index));
+	reader->taken->used = reader->taken->known = reader->taken->logged = 0;
 	pthread_mutex_lock(&reader->lock);
 	full = reader->filling;
 	reader->filling = reader->taken;

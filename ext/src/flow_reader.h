@@ -2,8 +2,9 @@
 /*
  * Where ring records go: connections are summed per (cgroup, namespace, peer) in a table, listen
  * events are kept one by one in a log, in the order of the ring. Both are bounded, and what does
- * not fit is counted per kind. One thread runs the reader, another takes what it gathered; a mutex
- * stands between, held for one pass over the ring or for the swap of two buffers.
+ * not fit is counted per kind. One origin has a share of the table; what passes its share is cut,
+ * counted with the origin, and lost to nobody else. One thread runs the reader, another takes what
+ * it gathered; a mutex stands between, held for one pass over the ring or for the swap of two buffers.
  */
 #ifndef PACTO_FLOW_READER_H
 #define PACTO_FLOW_READER_H
@@ -15,6 +16,9 @@
 #define PACTO_TABLE_BITS 14
 #define PACTO_TABLE_SLOTS (1 << PACTO_TABLE_BITS)
 #define PACTO_TABLE_ENTRIES 8192
+#define PACTO_ORIGIN_BITS 12
+#define PACTO_ORIGIN_SLOTS (1 << PACTO_ORIGIN_BITS)
+#define PACTO_ORIGINS 2048
 #define PACTO_LOG_ENTRIES 8192
 #define PACTO_LINE_BYTES 64
 #define PACTO_BATCH 256
@@ -31,11 +35,24 @@ struct pacto_entry {
 	__u32 reason;
 };
 
+/* Who made sockets: the same in cgroup, cookie and namespace. */
+struct pacto_origin {
+	__u64 cgroup_id;
+	__u64 net_cookie;
+	__u64 cut; /* events of peers past PACTO_ORIGIN_PEERS, or past its share of the spill map */
+	__u32 netns;
+	__u32 stamp; /* of the last one cut */
+	__u32 peers; /* its entries */
+};
+
 struct pacto_buffer {
 	__u16 index[PACTO_TABLE_SLOTS]; /* 0: free; else the number of the entry, counted from 1 */
+	__u16 origin_index[PACTO_ORIGIN_SLOTS]; /* likewise */
 	_Alignas(PACTO_LINE_BYTES) struct pacto_entry entries[PACTO_TABLE_ENTRIES];
+	struct pacto_origin origins[PACTO_ORIGINS];
 	struct pacto_flow log[PACTO_LOG_ENTRIES];
 	unsigned int used;
+	unsigned int known; /* origins */
 	unsigned int logged;
 };
 
@@ -69,6 +86,7 @@ struct pacto_reader {
 	struct pacto_lost kernel; /* sums over CPUs, as last read */
 	__u64 secret[PACTO_SECRETS]; /* of the table's hash */
 	__u64 overflowed[PACTO_KINDS]; /* events that found no room in the buffer */
+	__u64 cut; /* events past their origin's share */
 	__u64 malformed; /* records that were none of ours */
 	__u64 records;
 	__u64 passes;

@@ -17,7 +17,7 @@ from typing import Final
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent.parent
-SOURCES: Final = {"ring": ["flow_reader.c"], "procnet": ["proc_net.c"], "procstat": []}
+SOURCES: Final = {"ring": ["flow_passes.c", "flow_reader.c"], "procnet": ["proc_net.c"], "procstat": []}
 SEEDS: Final = {
     "ring": b"\x30" + bytes(48),
     "procnet": b" 0: 0100007F:0019 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 12345 1\n",

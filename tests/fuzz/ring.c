@@ -7,12 +7,17 @@
 
 static void check(const struct pacto_buffer *buffer)
 {
-	if (buffer->used > PACTO_TABLE_ENTRIES || buffer->logged > PACTO_LOG_ENTRIES)
+	if (buffer->used > PACTO_TABLE_ENTRIES || buffer->logged > PACTO_LOG_ENTRIES || buffer->known > PACTO_ORIGINS)
 		abort();
 	for (unsigned int i = 0; i < buffer->used; i++) {
 		const struct pacto_entry *entry = &buffer->entries[i];
 
 		if (entry->key.kind || (!entry->succeeded && !entry->failed && !entry->aborted))
+			abort();
+	}
+	for (unsigned int i = 0, peers = 0; i < buffer->known; i++) {
+		peers += buffer->origins[i].peers;
+		if (buffer->origins[i].peers > PACTO_ORIGIN_PEERS || peers > buffer->used)
 			abort();
 	}
 	for (unsigned int i = 0; i < buffer->logged; i++)

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from kubectl_pacto.model import bounds
 from pacto_agent.tracer import Tracer
-from pacto_native.rows import FAILED, LISTEN, UNLISTEN
+from pacto_native.rows import FAILED, LISTEN, ORIGIN_PEERS, ORIGIN_SPILLED, UNLISTEN
 from tests.support.events import Recorder, recording
 from tests.support.hosts import Host, Pod, until
 
 RECORD_BYTES = 48 + 8
 MADE = 10007  # more than the ring and the spill map together hold
+CALLERS = 20  # with a share of the spill map each, they fill it
 # each to a port of its own, so that the spill map cannot merge them
 REFUSALS = "[connect_refused(1 + number) for number in range({first}, {last})]"
 DEFINE = (
@@ -39,24 +42,53 @@ def storm(pod: Pod, count: int) -> None:
     pod.run(REFUSALS.format(first=0, last=count))
 
 
-@pytest.mark.parametrize("count", [1009, MADE])
-def test_a_stalled_reader_loses_nothing_uncounted(host: Host, count: int) -> None:
-    pod = host.pod()
+def cut(recorder: Recorder, pods: Sequence[Pod]) -> int:
+    """Events of these pods past their share, in the kernel and in the reader."""
+    recorder.gather()
+    wanted = {pod.netns for pod in pods}
+    return sum(one.events for one in recorder.all_cuts if one.netns in wanted)
+
+
+@pytest.mark.parametrize(("callers", "count"), [(1, 1009), (1, MADE), (CALLERS, MADE)])
+def test_a_stalled_reader_loses_nothing_uncounted(host: Host, callers: int, count: int) -> None:
+    pods = [host.pod() for _ in range(callers)]
     # a second reader that keeps up: how many connections others on this machine made meanwhile
     with recording() as witness:
         witness.tracer.start(poll_ms=50)
         with recording() as stalled:
-            storm(pod, count)
-            mine = sum(one.failed for one in stalled.sums(pod))
-            told = total(stalled)
+            for pod in pods:
+                storm(pod, count // callers)
+            made = count // callers * callers
+            mine = sum(one.failed for pod in pods for one in stalled.sums(pod)) + cut(stalled, pods)
+            told = total(stalled) + stalled.tracer._reader.cut
             lost, spilled = counts(stalled.tracer)
-        # its table has room for 8,192 peers: the others are counted as lost there, too
-        others = total(witness) + sum(counts(witness.tracer)[0]) - count
-    assert mine + lost[FAILED] >= count
-    assert count <= told + sum(lost) <= count + others, "each event is delivered or counted, exactly once"
+        others = total(witness) + witness.tracer._reader.cut + sum(counts(witness.tracer)[0]) - made
+    assert mine + lost[FAILED] >= made
+    assert made <= told + sum(lost) <= made + others, "each event is delivered or counted, exactly once"
     assert lost[LISTEN] == lost[UNLISTEN] == 0
-    assert (lost[FAILED] > 0) == (count > bounds.RING_BYTES // RECORD_BYTES + bounds.SPILL_ENTRIES)
+    # one alone is held to its share of the map, which is a loss to nobody
+    assert (lost[FAILED] > 0) == (callers > bounds.SPILL_ENTRIES // ORIGIN_SPILLED)
     assert (spilled > 0) == (count > bounds.RING_BYTES // RECORD_BYTES * 3 // 4)
+
+
+def test_who_fills_its_share_of_the_spill_map_leaves_room_for_others(host: Host, recorder: Recorder) -> None:
+    noisy, *others = (host.pod() for _ in range(5))
+    storm(noisy, MADE)
+    for number, pod in enumerate(others):
+        pod.run(DEFINE)
+        pod.run(REFUSALS.format(first=0, last=20))
+        pod.run(f"connect_many('127.0.0.1', 9, {number + 100})")
+    for number, pod in enumerate(others):
+        told = recorder.outcomes(pod)
+        assert len(told) == 20
+        assert told["127.0.0.1", 9].failed == number + 101
+        assert cut(recorder, [pod]) == 0
+    held = sum(one.failed for one in recorder.sums(noisy))
+    assert held == ORIGIN_PEERS
+    assert cut(recorder, [noisy]) == MADE - held
+    lost, spilled = counts(recorder.tracer)
+    assert lost == (0, 0, 0, 0)
+    assert spilled > MADE - bounds.RING_BYTES // RECORD_BYTES
 
 
 def test_connections_to_one_peer_are_merged_and_never_lost(pod: Pod, recorder: Recorder) -> None:
@@ -99,10 +131,12 @@ def test_listen_events_past_the_whole_ring_are_counted(pod: Pod, recorder: Recor
     assert told + lost[LISTEN] + lost[UNLISTEN] >= 2 * room
 
 
-def test_after_a_drain_all_is_well_again(pod: Pod, recorder: Recorder) -> None:
-    storm(pod, MADE)
+def test_after_a_drain_all_is_well_again(host: Host, pod: Pod, recorder: Recorder) -> None:
+    for one in [host.pod() for _ in range(CALLERS)]:
+        storm(one, MADE // CALLERS)
     recorder.gather()
     lost, spilled = counts(recorder.tracer)
+    assert lost[FAILED] > 0
     pod.run("connect('127.0.0.1', 65000)")
     recorder.gather()
     assert counts(recorder.tracer) == (lost, spilled)

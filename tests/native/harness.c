@@ -56,8 +56,8 @@ static void run_reader(int spilled)
 	for (int kind = 0; kind < PACTO_KINDS; kind++)
 		lost += reader->overflowed[kind];
 	buffer = pacto_reader_take(reader);
-	printf("%llu %llu %llu %u %u\n", reader->records, reader->malformed, lost, buffer->used,
-	       buffer->logged);
+	printf("%llu %llu %llu %u %u %llu %u\n", reader->records, reader->malformed, lost, buffer->used,
+	       buffer->logged, reader->cut, buffer->known);
 	pacto_reader_free(reader);
 }
 

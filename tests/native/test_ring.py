@@ -29,6 +29,8 @@ class Said(NamedTuple):
     lost: tuple[int, int, int, int]
     malformed: int
     records: int
+    cuts: list[rows.CutRow]
+    cut: int
 
 
 def flow(
@@ -49,10 +51,12 @@ def flow(
     return reference.FLOW.pack(cgroup, cookie, netns, stamp, address, port, kind, family, told, flags, 0)
 
 
-def spilled(kind: int, count: int, stamp: int, reason: int, *, port: int = 258) -> tuple[bytes, bytes]:
+def spilled(
+    kind: int, count: int, stamp: int, reason: int, *, port: int = 258, cgroup: int = 7
+) -> tuple[bytes, bytes]:
     """One entry of the spill map, about the same peer as flow()."""
     address = bytes([10, 0, 0, 1]) + bytes(12)
-    key = reference.SPILL_KEY.pack(7, 9, 4026531840, address, port, kind, 4)
+    key = reference.SPILL_KEY.pack(cgroup, 9, 4026531840, address, port, kind, 4)
     return key, reference.SPILL.pack(count, stamp, reason)
 
 
@@ -76,6 +80,8 @@ def said_by(reader: Reader, records: Sequence[Fed]) -> Said:
         reader.lost,
         reader.malformed,
         reader.records,
+        reader.cuts(),
+        reader.cut,
     )
 
 
@@ -196,13 +202,15 @@ def test_half_a_wrap_apart_is_judged_alike() -> None:
 
 
 def test_a_full_table_counts_what_finds_no_room_and_keeps_known_peers() -> None:
-    ports = [(port % 65536, port // 65536) for port in range(rows.TABLE_ENTRIES + 3)]
-    records: list[Fed] = [flow(port=port, netns=netns + 1) for port, netns in ports]
-    records += [flow(rows.FAILED, port=0, netns=1), flow(rows.FAILED, port=60000, netns=99)]
+    # a hundred peers for each of a hundred callers: none has more than its share
+    callers = [(number // 100, number % 100) for number in range(rows.TABLE_ENTRIES + 3)]
+    records: list[Fed] = [flow(port=port, cgroup=100 + cgroup) for cgroup, port in callers]
+    records += [flow(rows.FAILED, port=0, cgroup=100), flow(rows.FAILED, port=1, cgroup=99)]
     records += [spilled(rows.CONNECTED, 5, 1, 0), spilled(rows.FAILED, 7, 1, 1, port=3)]
     said = agreed(records)
     assert len(said.connections) == rows.TABLE_ENTRIES
     assert said.lost == (0, 0, 3 + 5, 1 + 7)
+    assert (said.cuts, said.cut) == ([], 0)
 
 
 def test_a_full_log_counts_what_finds_no_room() -> None:
@@ -214,9 +222,14 @@ def test_a_full_log_counts_what_finds_no_room() -> None:
 
 def test_peers_whose_hashes_collide_stay_apart() -> None:
     chance = random.Random(1)
-    cgroups = [chance.getrandbits(64) for _ in range(rows.TABLE_ENTRIES)]
-    said = agreed([flow(cgroup=cgroup) for cgroup in cgroups * 2])
+    cgroups = [chance.getrandbits(64) for _ in range(rows.ORIGINS)]
+    records: list[Fed] = [
+        flow(cgroup=one, port=port) for one in cgroups for port in chance.sample(range(65536), 4)
+    ]
+    assert len(records) == rows.TABLE_ENTRIES
+    said = agreed(records * 2)
     assert {row[6] for row in said.connections} == {2}
+    assert said.lost == (0, 0, 0, 0)
 
 
 def test_a_taken_buffer_is_read_by_slices_and_the_next_starts_empty() -> None:

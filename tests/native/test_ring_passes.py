@@ -15,6 +15,7 @@ import pytest
 
 from pacto_native import ring, rows
 from tests.native.test_ring import flow, spilled
+from tests.native.test_ring_origins import head
 
 CONSUME = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, use_errno=True)
 LOOKUP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, use_errno=True)
@@ -132,7 +133,7 @@ def test_losses_of_the_kernel_and_of_the_table_add_up(reader: ring.FlowReader, k
 def test_spilled_entries_are_drained_to_the_last(
     reader: ring.FlowReader, kernel: Kernel, entries: int
 ) -> None:
-    kernel.map = [spilled(rows.CONNECTED, 2, 5, 0, port=port) for port in range(entries)]
+    kernel.map = [spilled(rows.CONNECTED, 2, 5, 0, cgroup=number) for number in range(entries)]
     kernel.lost[0][4] = 2 * entries
     reader.drain()
     assert reader.take() == (0, entries)
@@ -140,6 +141,17 @@ def test_spilled_entries_are_drained_to_the_last(
     assert {row[6] for row in reader.connections(0, entries)} == {2}
     reader.drain()
     assert kernel.batches == (entries + 255) // 256  # no rise of the counter, no second look
+
+
+def test_a_head_is_drained_with_the_entries_of_its_origin(reader: ring.FlowReader, kernel: Kernel) -> None:
+    made = 3 * rows.ORIGIN_SPILLED
+    kernel.map = [head(made, cgroup=7, stamp=8)]
+    kernel.map += [spilled(rows.CONNECTED, 1, 5, 0, port=port) for port in range(rows.ORIGIN_SPILLED)]
+    kernel.lost[0][4] = made
+    reader.drain()
+    assert reader.take() == (0, rows.ORIGIN_PEERS)
+    assert reader.cuts() == [(7, 9, 4026531840, made - rows.ORIGIN_PEERS, 8)]
+    assert (reader.cut, reader.lost) == (made - rows.ORIGIN_PEERS, (0, 0, 0, 0))
 
 
 @pytest.mark.parametrize("failure", ["consume_result", "lookup_errno", "batch_errno"])

@@ -67,9 +67,19 @@ def test_records_of_every_size_and_every_byte(harness: Path) -> None:
 
 def test_a_full_table_and_a_full_log(harness: Path) -> None:
     bound = rows.TABLE_ENTRIES + 100
-    frames = [flow(port=i % 65536, netns=i // 65536, cgroup=i) for i in range(bound)]
+    frames = [flow(port=i, cgroup=i // 100) for i in range(bound)]
     frames += [flow(rows.LISTEN, stamp=i) for i in range(bound)]
-    assert run(harness, "ring", frames) == [2 * bound, 0, 200, rows.TABLE_ENTRIES, rows.LOG_ENTRIES]
+    printed = run(harness, "ring", frames)
+    assert printed == [2 * bound, 0, 200, rows.TABLE_ENTRIES, rows.LOG_ENTRIES, 0, (bound + 99) // 100]
+
+
+def test_more_callers_than_are_told_apart_and_more_peers_than_one_may_have(harness: Path) -> None:
+    frames = [flow(cgroup=i) for i in range(rows.ORIGINS + 5)]
+    frames += [flow(cgroup=3, port=i) for i in range(1000)]
+    cut = 1000 - rows.ORIGIN_PEERS + 1
+    used = rows.ORIGINS + rows.ORIGIN_PEERS - 1
+    cut -= 1  # one of the ports is the one that it had
+    assert run(harness, "ring", frames) == [len(frames), 0, 5, used, 0, cut, rows.ORIGINS]
 
 
 def test_spilled_entries_of_random_bytes(harness: Path) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kubectl_pacto.model.node import FailureReason
-from pacto_agent.flows import ConnectionSums, ListenEvent
+from pacto_agent.flows import ConnectionSums, Cut, ListenEvent
 from pacto_agent.tracer import Tracer, open_tracer
 from tests.support.hosts import Worker, until
 
@@ -34,11 +34,13 @@ class Recorder:
     tracer: Tracer
     all_listens: list[ListenEvent] = field(default_factory=list)
     all_sums: list[ConnectionSums] = field(default_factory=list)
+    all_cuts: list[Cut] = field(default_factory=list)
 
     def gather(self) -> None:
         """Read all that waits in the ring."""
         self.tracer.drain()
-        listens, slices = self.tracer.take()
+        listens, slices, cuts = self.tracer.take()
+        self.all_cuts += cuts
         self.all_listens += listens
         for sums in slices:
             self.all_sums += sums

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubectl_pacto.model.node import FailureReason, PodView
-from pacto_agent.flows import Connection, ConnectionSums, ListenEvent, ListeningSocket, Sockets
+from pacto_agent.flows import Connection, ConnectionSums, Cut, ListenEvent, ListeningSocket, Sockets
 from pacto_agent.podmap import Place, PodMap
 from pacto_agent.view import View
 
@@ -92,6 +92,13 @@ def sums(
         last_failure=at if failed else None,
         reason=reason if failed else FailureReason.NONE,
     )
+
+
+def cut(
+    events: int = 1, *, at: float | None = NOW, cgroup: int = CGROUP, netns: int = NETNS, cookie: int = 0
+) -> Cut:
+    """Connections past a caller's share."""
+    return Cut(cgroup, netns, events, at, cookie)
 
 
 def pod_of(view: View, uid: str = "a", now: float = NOW) -> PodView:

@@ -15,7 +15,7 @@ from kubectl_pacto.model.node import CollectionReason, NodeRuntimeObservation, P
 from kubectl_pacto.model.node_codec import decode_node
 from pacto_agent.agent import Agent
 from pacto_agent.config import Options
-from pacto_agent.flows import ConnectionSums, ListenEvent, Sockets
+from pacto_agent.flows import ConnectionSums, Cut, ListenEvent, Sockets
 from pacto_agent.lookout import GAP_SECONDS
 from pacto_agent.podmap import Place, PodMap
 from tests.support.agents import MemorySink
@@ -28,6 +28,7 @@ class StandIn:
     def __init__(self) -> None:
         self.listens: list[ListenEvent] = []
         self.sums: list[ConnectionSums] = []
+        self.cuts: list[Cut] = []
         self.dropped = (0, 0)
         self.problem = ""
         self.silence = 0.0
@@ -42,11 +43,12 @@ class StandIn:
         if self.broken:
             raise RingBufferFailed(problem="broken")
 
-    def take(self) -> tuple[list[ListenEvent], Iterator[list[ConnectionSums]]]:
+    def take(self) -> tuple[list[ListenEvent], Iterator[list[ConnectionSums]], list[Cut]]:
         """As Tracer."""
         listens, self.listens = self.listens, []
         taken, self.sums = self.sums, []
-        return listens, iter([taken])
+        cuts, self.cuts = self.cuts, []
+        return listens, iter([taken]), cuts
 
     def lost(self) -> tuple[int, int]:
         """As Tracer."""

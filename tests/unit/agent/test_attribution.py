@@ -5,10 +5,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pacto_agent.attribution import STRANGERS, WAITING_EVENTS, Attribution
-from pacto_agent.podmap import PodMap
+from kubectl_pacto.model.node import PodReason
+from pacto_agent.attribution import STRANGERS, WAITING_EVENTS, WAITING_OF_ONE, Attribution
+from pacto_agent.podmap import Place, PodMap
 from pacto_agent.view import View
-from tests.unit.agent.made import NOW, listen, mapped_view, one_pod_map, pod_of, ports, sums, unlisten
+from tests.unit.agent.made import (
+    NETNS,
+    NOW,
+    cut,
+    listen,
+    mapped_view,
+    one_pod_map,
+    pod_map,
+    pod_of,
+    ports,
+    sums,
+    unlisten,
+)
 
 STRANGE = 555
 
@@ -91,9 +104,68 @@ def test_a_stranger_that_a_later_map_knows_is_named() -> None:
 
 def test_events_that_wait_are_bounded() -> None:
     _, attribution = unmapped()
-    attribution.connections([sums(port=1, succeeded=1)] * (WAITING_EVENTS + 5), NOW)
+    attribution.connections(
+        (sums(succeeded=1, cgroup=number) for number in range(2, WAITING_EVENTS + 7)), NOW
+    )
     attribution.listens(listen(inode) for inode in range(1, WAITING_EVENTS + 8))
     assert attribution.unattributed == 12
+
+
+def test_a_noisy_pod_that_no_map_knows_yet_leaves_room_for_other_new_ones() -> None:
+    view, attribution = unmapped()
+    noisy = [sums(port=number % 60_000, failed=1) for number in range(2 * WAITING_EVENTS)]
+    attribution.connections(noisy, NOW)
+    attribution.connections([sums(succeeded=3, cgroup=STRANGE, netns=STRANGE)], NOW)
+    attribution.begin_map()
+    attribution.connections(noisy, NOW)
+    view.set_map(pod_map([Place("a", netns=NETNS, pids=(1,)), Place("b", netns=STRANGE, pids=(2,))]))
+    attribution.retry(NOW)
+    assert pod_of(view, "b").peers[0].succeeded == 3
+    assert PodReason.TRUNCATED in pod_of(view, "a").reasons
+    assert PodReason.TRUNCATED not in pod_of(view, "b").reasons
+    assert (attribution.unattributed, attribution.waiting) == (0, False)
+
+
+def test_a_pod_at_its_share_of_the_waiting_room_is_not_cut() -> None:
+    for extra in (0, 1):
+        view, attribution = unmapped()
+        attribution.connections([sums(failed=1)] * (WAITING_OF_ONE + extra), NOW)
+        remap(view, attribution)
+        assert (PodReason.TRUNCATED in pod_of(view).reasons) == bool(extra)
+        assert pod_of(view).peers[0].failed == WAITING_OF_ONE
+        attribution.connections([sums(failed=1)], NOW)
+        assert pod_of(view).peers[0].failed == WAITING_OF_ONE + 1
+
+
+def test_a_cut_waits_for_the_map_that_names_it() -> None:
+    view, attribution = unmapped()
+    attribution.cuts([cut(5)], NOW)
+    assert attribution.waiting
+    attribution.begin_map()
+    attribution.cuts([cut(6)], NOW)
+    view.set_map(one_pod_map())
+    attribution.retry(NOW)
+    assert PodReason.TRUNCATED in pod_of(view).reasons
+    assert (attribution.unattributed, attribution.waiting) == (0, False)
+
+
+def test_a_cut_that_no_map_knows_is_counted_event_by_event_and_not_waited_for_again() -> None:
+    view, attribution = unmapped()
+    attribution.cuts([cut(5, cgroup=STRANGE, netns=STRANGE), cut(6, cgroup=STRANGE, netns=STRANGE)], NOW)
+    remap(view, attribution)
+    assert attribution.unattributed == 11
+    attribution.cuts([cut(7, cgroup=STRANGE, netns=STRANGE)], NOW)
+    assert (attribution.unattributed, attribution.waiting) == (18, False)
+    assert PodReason.TRUNCATED not in pod_of(view).reasons
+
+
+def test_cuts_that_wait_are_bounded() -> None:
+    _, attribution = unmapped()
+    for _ in range(2):
+        attribution.cuts((cut(2, cgroup=number) for number in range(2, WAITING_EVENTS + 5)), NOW)
+        attribution.begin_map()
+    told, held = 2 * 2 * (WAITING_EVENTS + 3), 2 * WAITING_EVENTS
+    assert attribution.unattributed == told - held
 
 
 def test_another_pods_event_in_a_reused_namespace_waits_and_is_never_the_old_pods() -> None:

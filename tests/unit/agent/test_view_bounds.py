@@ -15,6 +15,8 @@ from tests.unit.agent.made import (
     CGROUP,
     NETNS,
     NOW,
+    OUTSIDE,
+    cut,
     listen,
     listening,
     mapped_view,
@@ -190,3 +192,35 @@ def test_a_pod_that_goes_through_all_ports_is_sorted_once_per_many_peers(
     pod = pod_of(view)
     assert [peer.port for peer in pod.peers] == list(range(8193 - bounds.PEERS_PER_POD, 8193))
     assert pod.reasons == (PodReason.TRUNCATED,)
+
+
+def test_a_pod_whose_connections_were_cut_is_truncated_for_as_long_as_a_peer_is_kept() -> None:
+    view = mapped_view(pod_map([Place("a", netns=NETNS, pids=(1,)), Place("b", netns=NETNS + 1, pids=(2,))]))
+    assert view.apply_cut(cut(1), NOW)
+    assert pod_of(view).reasons == (PodReason.TRUNCATED,)
+    assert pod_of(view, "b").complete, "another pod has nothing to do with it"
+    later = NOW + bounds.PEER_RETENTION_SECONDS
+    assert not pod_of(view, now=later - 1).complete
+    assert pod_of(view, now=later).complete
+
+
+def test_a_cut_of_an_earlier_namespace_of_that_number_is_not_this_pods() -> None:
+    started = Place("a", netns=NETNS, pids=(1,), started_at=NOW - 10)
+    view = mapped_view(pod_map([started]))
+    assert not view.apply_cut(cut(at=NOW - 60), NOW), "nothing names it"
+    assert pod_of(view).complete
+    assert view.apply_cut(cut(at=NOW - 5), NOW)
+    assert not pod_of(view).complete
+
+
+def test_a_cut_of_a_node_proxy_inside_a_pods_namespace_is_foreign() -> None:
+    view = mapped_view()
+    assert view.apply_cut(cut(7, cgroup=OUTSIDE), NOW)
+    assert view.foreign_events == 7
+    assert pod_of(view).complete
+
+
+def test_a_cut_that_nothing_names_says_so() -> None:
+    view = mapped_view()
+    assert not view.apply_cut(cut(cgroup=555, netns=555), NOW)
+    assert pod_of(view).complete
