@@ -7,14 +7,12 @@ creates, changes and removes the DaemonSet alone, and only one that it made.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kubectl_pacto.controller.manifests.agent_objects import NAME, daemon_set
+from kubectl_pacto.controller.manifests.agent_objects import HASH, MANAGED_BY, MANAGER, NAME, desired
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.kube.client import METADATA_LIST, Client
 from kubectl_pacto.kube.errors import ApiConflict, ApiForbidden, ApiNotFound
@@ -25,24 +23,11 @@ from kubectl_pacto.model.node import AGENT_LABELS
 LOG: Final = logging.getLogger(__name__)
 APPS: Final = "/apis/apps/v1"
 NODES: Final = "/api/v1/nodes"
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-MANAGER: Final = "pacto-operator"
-HASH: Final = "pacto.trianalab.io/spec-hash"
 GONE_SECONDS: Final = 600.0
 
 Raw = Mapping[str, Any]
 # (kind of object, name) -> its path and uid
 Found = dict[tuple[str, str], tuple[str, str]]
-
-
-def desired(values: NodeAgentValues) -> dict[str, Any]:
-    """The DaemonSet with the marks by which it is known again; any change of values changes its hash."""
-    made = daemon_set(values)
-    text = json.dumps(made["spec"], sort_keys=True)
-    metadata = made["metadata"]
-    metadata["labels"] = {**metadata["labels"], MANAGED_BY: MANAGER}
-    metadata["annotations"] = {HASH: hashlib.sha256(text.encode()).hexdigest()[:32]}
-    return made
 
 
 class NodeAgents:

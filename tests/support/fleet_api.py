@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from kubectl_pacto.controller.manifests.agent_objects import desired
+from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
+from kubectl_pacto.controller.options import settings
 from tests.support import fake_api
 from tests.support.fake_api import FakeApi, serve
 
@@ -43,6 +46,7 @@ class FleetApi(FakeApi):
         self.denied: set[str] = set()  # resources that an access review says no to
         self.no_watch = False
         self.ready = True  # whether what is applied is ready at once
+        self.operates = True  # whether an operator makes its agents of it
 
     def add(self, *objects: Raw) -> None:
         """Store objects where they belong."""
@@ -106,11 +110,9 @@ class FleetApi(FakeApi):
     def _operate(self, body: Raw) -> None:
         """What an operator does once it runs: its agents, where their namespace is."""
         agents = "pacto-node-agent"
-        if body["kind"] == "Deployment" and f"/api/v1/namespaces/{agents}" in self.objects:
+        if self.operates and body["kind"] == "Deployment" and f"/api/v1/namespaces/{agents}" in self.objects:
             counts = {"desiredNumberScheduled": 2, "numberReady": 2, "updatedNumberScheduled": 2}
-            inside = {"name": agents, "namespace": agents}
-            raw = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": inside, "status": counts}
-            self.add(raw)
+            self.add({**desired(_agent_of(body)), "status": counts})
 
     def _is_collection(self, path: str) -> bool:
         plural = path.rpartition("/")[2]
@@ -134,6 +136,12 @@ class FleetApi(FakeApi):
         more = str(start + size) if start + size < len(found) else ""
         metadata = {"resourceVersion": str(self.version), **({"continue": more} if more else {})}
         return {"kind": "List", "metadata": metadata, "items": found[start : start + size]}
+
+
+def _agent_of(deployment: Raw) -> NodeAgentValues:
+    """What an operator of this Deployment was told about its agents; the defaults where nothing."""
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0].get("args", ())
+    return settings(arguments, {"POD_NAMESPACE": "any"}).agent or NodeAgentValues()
 
 
 def _selected(raw: Raw, query: dict[str, str]) -> bool:

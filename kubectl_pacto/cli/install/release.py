@@ -17,13 +17,11 @@ from kubectl_pacto.cli.install.wait import wait_gone, wait_ready
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiNotFound
-from kubectl_pacto.model.bounds import AGENT_NAMESPACE
 
 Raw = Mapping[str, Any]
 Say = Callable[[str], None]
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 PRIVILEGED: Final = "privileged"
-AGENTS: Final = "pacto-node-agent"  # the DaemonSet's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +149,13 @@ def carry_out(client: Client, made: Plan, how: How, say: Say, *, timeout: float 
 
 
 def _by_operator(values: Raw) -> list[Raw]:
-    """What the operator makes, and whoever installs agents waits for."""
-    agent = values.get("nodeAgent") or {}
-    if not agent.get("enabled"):
+    """What the operator makes of these values, and whoever installs agents waits for."""
+    if not (values.get("nodeAgent") or {}).get("enabled"):
         return []
-    metadata = {"name": AGENTS, "namespace": agent.get("namespace") or AGENT_NAMESPACE}
-    return [{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata}]
+    from kubectl_pacto.controller.manifests.agent_objects import desired
+    from kubectl_pacto.controller.manifests.release_values import agent_values, complete
+
+    return [desired(agent_values(complete(values)))]
 
 
 def remove(client: Client, namespace: str, *, crds: bool, dry_run: bool, say: Say, timeout: float) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kubectl_pacto.cli.errors import NotReadyInTime
 from kubectl_pacto.cli.install.objects import path_of, title_of
+from kubectl_pacto.controller.manifests.agent_objects import HASH
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiNotFound
 from kubectl_pacto.kube.lists import list_all, with_query
@@ -61,12 +62,28 @@ def _missing(client: Client, raw: Raw) -> str:
     if raw["kind"] == "CustomResourceDefinition":
         conditions = {one["type"]: one["status"] for one in status.get("conditions") or ()}
         return "" if conditions.get("Established") == "True" else f"{title_of(raw)} (not established)"
+    if raw["kind"] == "DaemonSet" and not _is_changed(found, raw):
+        return f"{title_of(raw)} (not changed by the operator yet)"
     desired, ready, updated = _counts(found, status)
     is_seen = status.get("observedGeneration", 0) >= found["metadata"].get("generation", 0)
     if is_seen and ready >= desired and updated >= desired:
         return ""
     why = "; ".join(pod_problems(client, found)[:3])
-    return f"{title_of(raw)} ({ready} of {desired} ready{f': {why}' if why else ''})"
+    told = f"{updated} of {desired} updated" if ready >= desired else f"{ready} of {desired} ready"
+    return f"{title_of(raw)} ({told}{f': {why}' if why else ''})"
+
+
+def _is_changed(found: Raw, wanted: Raw) -> bool:
+    """Whether the operator has written these values; else all that is ready is what was there before.
+
+    By its own mark, which nobody else changes. An operator of another version marks differently: then
+    by what agents are told, which the server keeps as it was written.
+    """
+    marks = [(one["metadata"].get("annotations") or {}).get(HASH) for one in (found, wanted)]
+    if marks[0] == marks[1]:
+        return True
+    now, then = (one["spec"]["template"]["spec"]["containers"][0] for one in (found, wanted))
+    return all(now.get(key) == then.get(key) for key in ("image", "args"))
 
 
 def _counts(found: Raw, status: Raw) -> tuple[int, int, int]:

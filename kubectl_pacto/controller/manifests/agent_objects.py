@@ -7,14 +7,21 @@ which they must exist.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from typing import Any, Final
 
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
+from kubectl_pacto.model.duration import parse_duration
 from kubectl_pacto.model.node import AGENT_LABELS
 from kubectl_pacto.model.pacto import GROUP
 
 NAME: Final = "pacto-node-agent"
 POLICY: Final = "pacto-node-agent-own-node"
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+MANAGER: Final = "pacto-operator"
+HASH: Final = "pacto.trianalab.io/spec-hash"
 NODE_CLAIM: Final = "authentication.kubernetes.io/node-name"
 PRIVILEGED: Final = {
     f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "warn", "audit")
@@ -22,6 +29,8 @@ PRIVILEGED: Final = {
 # The C library then gives memory back after each publication: a tenth of what is resident.
 MALLOC_SETTINGS: Final = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
 MALLOC_BYTES: Final = 65536
+# The longest that a rollout waits on a node before it goes on to the next, in seconds.
+WAITED_AT_MOST: Final = 30.0
 NO_CLAIM: Final = (
     "the token names no node: an agent needs its pod's projected token, Kubernetes 1.30 or later"
 )
@@ -136,14 +145,30 @@ def admission_binding() -> dict[str, Any]:
     }
 
 
+def desired(values: NodeAgentValues) -> dict[str, Any]:
+    """The DaemonSet with the marks by which it is known again; any change of values changes its hash."""
+    made = daemon_set(values)
+    text = json.dumps(made["spec"], sort_keys=True)
+    metadata = made["metadata"]
+    metadata["labels"] = {**metadata["labels"], MANAGED_BY: MANAGER}
+    metadata["annotations"] = {HASH: hashlib.sha256(text.encode()).hexdigest()[:32]}
+    return made
+
+
 def daemon_set(values: NodeAgentValues) -> dict[str, Any]:
-    """One agent per Linux node."""
+    """One agent per Linux node.
+
+    An agent has no probe, so it is ready as soon as it runs. A rollout goes on when it has run for a
+    publish interval: by then it has published, or ended, and one that ends is not rolled out further.
+    """
+    waited = min(parse_duration(values.publish_interval), WAITED_AT_MOST)
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
         "metadata": _metadata(values),
         "spec": {
             "selector": {"matchLabels": {"app.kubernetes.io/name": NAME}},
+            "minReadySeconds": math.ceil(waited),
             "updateStrategy": {
                 "type": "RollingUpdate",
                 "rollingUpdate": {"maxUnavailable": values.max_unavailable},

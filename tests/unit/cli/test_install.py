@@ -11,7 +11,7 @@ import yaml
 
 from kubectl_pacto.cli.install import wait
 from kubectl_pacto.cli.install.objects import path_of, read_values
-from kubectl_pacto.controller.manifests import operator_objects
+from kubectl_pacto.controller.manifests import agent_objects, operator_objects
 from kubectl_pacto.controller.manifests.agent_objects import before_the_agent
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.errors import UsageError
@@ -100,13 +100,46 @@ def test_whoever_installs_agents_waits_for_them_and_reads_why_not(cluster: Plugi
         },
     }
     counts = {**ready["status"], "numberReady": 1}
-    cluster.api.add(
-        agent, {**ready, "spec": {"selector": {"matchLabels": {"app": "agent"}}}, "status": counts}
-    )
+    chosen = {**ready["spec"], "selector": {"matchLabels": {"app": "agent"}}}
+    cluster.api.add(agent, {**ready, "spec": chosen, "status": counts})
     done = cluster("install", "--timeout", "0.05s")
     said = "daemonset.apps/pacto-node-agent (1 of 2 ready: pod agent-1 on node-a: ErrImagePull (no such))"
     assert done.err.endswith(f"not ready after 0.05s: {said}\n")
     assert cluster("install", "--no-wait").status == 0
+
+
+def test_agents_that_are_ready_but_of_before_are_waited_for(cluster: Plugin) -> None:
+    """The operator changes its DaemonSet after it has come up itself; until then all of it is ready."""
+    path = "/apis/apps/v1/namespaces/pacto-node-agent/daemonsets/pacto-node-agent"
+    cluster("install", "--node-agent")
+    before = cluster.api.objects[path]
+    words = ("upgrade", "--set", "nodeAgent.publishInterval=10s", "--timeout", "0.05s")
+    cluster.api.operates = False
+    said = "daemonset.apps/pacto-node-agent (not changed by the operator yet)"
+    assert cluster(*words).err.endswith(f"error: not ready after 0.05s: {said}\n")
+    changed = agent_objects.desired(NodeAgentValues(publish_interval="10s"))
+    counts = {**before["status"], "updatedNumberScheduled": 1}
+    cluster.api.add({**changed, "status": counts})
+    said = "daemonset.apps/pacto-node-agent (1 of 2 updated)"
+    assert cluster(*words).err.endswith(f"error: not ready after 0.05s: {said}\n")
+    cluster.api.add({**changed, "status": before["status"]})
+    assert cluster(*words).status == 0
+
+
+@pytest.mark.parametrize("whose", ["mutated", "other version"])
+def test_agents_are_known_by_the_operators_mark_or_by_what_they_are_told(cluster: Plugin, whose: str) -> None:
+    path = "/apis/apps/v1/namespaces/pacto-node-agent/daemonsets/pacto-node-agent"
+    cluster("install", "--node-agent")
+    found = cluster.api.objects[path]
+    if whose == "mutated":  # by a policy that takes images from elsewhere
+        found["spec"]["template"]["spec"]["containers"][0]["image"] = "mirror.example/agent:1"
+    else:
+        found["metadata"]["annotations"][agent_objects.HASH] = "of another version"
+    cluster.api.operates = False
+    assert cluster("upgrade", "--timeout", "0.05s").status == 0
+    found["spec"]["template"]["spec"]["containers"][0]["image"] = "mirror.example/agent:1"
+    found["metadata"]["annotations"][agent_objects.HASH] = "of another version"
+    assert cluster("upgrade", "--timeout", "0.05s").status == 1
 
 
 def test_what_changed_is_configured(cluster: Plugin) -> None:

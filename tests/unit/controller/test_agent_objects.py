@@ -130,3 +130,10 @@ def test_the_seccomp_profile_is_a_value() -> None:
 
 def test_no_probe_ends_an_agent_that_reads_its_first_baseline() -> None:
     assert not {name for name in container() if name.endswith("Probe")}
+
+
+@pytest.mark.parametrize(("interval", "seconds"), [("30s", 30), ("2s", 2), ("1500ms", 2), ("5m", 30)])
+def test_a_rollout_waits_for_a_publication_before_the_next_node(interval: str, seconds: int) -> None:
+    """Without it a release whose agents end at once is on every node within moments."""
+    made = agent_objects.daemon_set(replace(DEFAULTS, publish_interval=interval))
+    assert made["spec"]["minReadySeconds"] == seconds

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from kubectl_pacto.controller.manifests.agent_objects import desired
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
-from kubectl_pacto.controller.node_agent import NodeAgents, desired
+from kubectl_pacto.controller.node_agent import NodeAgents
 from kubectl_pacto.kube.client import METADATA_LIST
 from kubectl_pacto.kube.errors import ApiForbidden, ApiNotFound
 from kubectl_pacto.model.node import AGENT_LABELS, AGENT_NAMESPACE
