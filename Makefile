@@ -80,6 +80,10 @@ acceptance: bootstrap ## every scenario on a real cluster (CLUSTER=kind|local)
 acceptance-docs: bootstrap ## the same, and docs/acceptance.md from it
 	$(ON_CLUSTER) PACTO_ACCEPTANCE_DOCS=$(CURDIR)/docs/acceptance.md $(BIN)/tox run -e acceptance
 
+.PHONY: acceptance-upgrade
+acceptance-upgrade: bootstrap ## from the previous release to this one, on a real cluster (CLUSTER=kind|local)
+	$(ON_CLUSTER) $(BIN)/tox run -e acceptance -- -k test_upgrade $(ARGS)
+
 .PHONY: faults
 faults: bootstrap ## what is claimed while things break, fault by fault (CLUSTER=kind|local)
 	$(ON_CLUSTER) $(BIN)/tox run -e faults $(ARGS)

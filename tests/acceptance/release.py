@@ -40,15 +40,16 @@ class PluginFailed(Exception):
 
 @dataclass
 class Plugin:
-    """`kubectl pacto` against one cluster."""
+    """`kubectl pacto` of a source tree, against one cluster."""
 
     kubeconfig: Path
+    tree: Path = REPOSITORY
 
     def run(self, *words: str, text: str | None = None, check: bool = True) -> str:
         """A command's output. Raises PluginFailed with all it said."""
         done = subprocess.run(
             [sys.executable, "-m", "kubectl_pacto", *words],
-            cwd=REPOSITORY,
+            cwd=self.tree,
             env=os.environ | {"KUBECONFIG": str(self.kubeconfig)},
             input=text,
             capture_output=True,

@@ -72,11 +72,11 @@ def ground_scenario() -> Scenario:
 class Ground:
     """The namespace in which everything runs on."""
 
-    def __init__(self, world: World, folder: Path) -> None:
+    def __init__(self, world: World, folder: Path, scenario: Scenario | None = None) -> None:
         """Nothing runs yet."""
         self.world = world
         self.folder = folder
-        self.scenario = ground_scenario()
+        self.scenario = scenario or ground_scenario()
         self.scene = Scene(world, self.scenario)
 
     @property

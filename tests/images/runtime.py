@@ -77,6 +77,15 @@ def wheels() -> Path:
     return path
 
 
+def wheels_of(tree: Path, key: str) -> Path:
+    """The same of another tree, which the build may leave files in."""
+    path = wheel_cache() / key
+    with base.locked(path):
+        if not path.exists():
+            _pip_wheel(path, str(tree), "pip")
+    return path
+
+
 def further_wheels(names: Sequence[str]) -> Path:
     """A directory with these distributions and what they depend on."""
     path = wheel_cache() / "-".join(sorted(names))
@@ -109,7 +118,11 @@ def _pip_wheel(path: Path, *wanted: str) -> None:
 
 def directory(extra: Sequence[str] = ()) -> Path:
     """The runtime root as a directory, with further distributions where a test needs them."""
-    taken = [wheels(), *([further_wheels(extra)] if extra else [])]
+    return root_with([wheels(), *([further_wheels(extra)] if extra else [])], extra)
+
+
+def root_with(taken: Sequence[Path], extra: Sequence[str] = ()) -> Path:
+    """Debian's root with what these directories of wheels bring."""
     path = base.images_cache() / "-".join(["runtime", base.BASE.key, *(one.name for one in taken)])
     with base.locked(path):
         if not path.exists():
@@ -141,15 +154,20 @@ def prune() -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def archive() -> Path:
-    """The runtime image: Debian's root, and above it what the wheels put under /usr/local."""
-    root = directory()
+def layers(root: Path) -> tuple[oci.Layer, ...]:
+    """Debian's root, and above it what the wheels put under /usr/local."""
     layer = root.with_name(f"{root.name}.layer.tar")
-    target = root.with_name(f"{root.name}.oci.tar")
     with base.locked(layer):
         if not layer.exists():
             base.pack(root, layer, ["usr/local"])
+    return base.BASE.layer(), oci.Layer.of(layer)
+
+
+def archive() -> Path:
+    """The runtime image of the checkout."""
+    root = directory()
+    target = root.with_name(f"{root.name}.oci.tar")
+    with base.locked(target):
         if not target.exists():
-            layers = (base.BASE.layer(), oci.Layer.of(layer))
-            oci.write(target, [oci.Image(NAME, layers, entrypoint=("pacto",))])
+            oci.write(target, [oci.Image(NAME, layers(root), entrypoint=("pacto",))])
     return target
