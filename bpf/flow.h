@@ -71,7 +71,8 @@ struct pacto_flow {
  * PACTO_ORIGIN_SPILLED of them how many events were cut.
  */
 enum pacto_spill_kind {
-	PACTO_SPILL_ABORTED = PACTO_KINDS, /* an outcome of its own, never merged with a failure of the peer */
+	PACTO_SPILL_ABORTED =
+		PACTO_KINDS, /* an outcome of its own, never merged with a failure of the peer */
 	PACTO_SPILL_HEAD = PACTO_KINDS + 1,
 };
 

@@ -89,8 +89,8 @@ INLINE __u64 hash_of(const struct pacto_reader *reader, const struct key_words *
 	const __u64 *secret = reader->secret;
 	__u64 rest = (__u64)words->netns << 32 | (__u64)words->port << 8 | words->family;
 
-	return words->cgroup_id * secret[0] + words->net_cookie * secret[1] +
-	       words->address[0] * secret[2] + words->address[1] * secret[3] + rest * secret[4];
+	return words->cgroup_id * secret[0] + words->net_cookie * secret[1] + words->address[0] * secret[2] +
+	       words->address[1] * secret[3] + rest * secret[4];
 }
 
 INLINE int is_same(const struct key_words *words, const struct pacto_spill_key *key)
@@ -227,7 +227,8 @@ INLINE void add(struct pacto_reader *reader, const struct key_words *key, struct
 }
 
 /* The kernel's share for this origin: past it, events were cut there. */
-static void read_head(struct pacto_reader *reader, const struct key_words *key, const struct pacto_spill *head)
+static void read_head(struct pacto_reader *reader, const struct key_words *key,
+		      const struct pacto_spill *head)
 {
 	struct pacto_origin *origin;
 	__u64 beyond;

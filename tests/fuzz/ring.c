@@ -7,7 +7,8 @@
 
 static void check(const struct pacto_buffer *buffer)
 {
-	if (buffer->used > PACTO_TABLE_ENTRIES || buffer->logged > PACTO_LOG_ENTRIES || buffer->known > PACTO_ORIGINS)
+	if (buffer->used > PACTO_TABLE_ENTRIES || buffer->logged > PACTO_LOG_ENTRIES ||
+	    buffer->known > PACTO_ORIGINS)
 		abort();
 	for (unsigned int i = 0; i < buffer->used; i++) {
 		const struct pacto_entry *entry = &buffer->entries[i];
