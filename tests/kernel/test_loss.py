@@ -150,6 +150,7 @@ def test_the_reader_is_woken_by_64_kib_and_not_by_each_event(pod: Pod, recorder:
     assert reader.passes == 0, "a hundred records wait without a wake-up"
     pod.run("connect_many('127.0.0.1', 9, 6000)")
     until(lambda: reader.records >= 2000, "a wake-up by a filling ring")
-    assert reader.passes < 100
+    # a reader that is slow to come is called again by each record past the mark until it does
+    assert reader.passes * 10 < reader.records
     assert sum(counts(recorder.tracer)[0]) == 0
     assert recorder.outcome(pod, "127.0.0.1", 9).failed == 6100
