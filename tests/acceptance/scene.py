@@ -21,6 +21,8 @@ from tests.cluster.manifests import ready
 
 READY_SECONDS: Final = 90.0
 POLL_SECONDS: Final = 0.4
+# some publish intervals
+EVIDENCE_SECONDS: Final = 20.0
 EVIDENCE: Final = "pactos,services,endpointslices,pods,deployments,replicasets,statefulsets"
 
 
@@ -167,7 +169,7 @@ class Scene:
         self._check_never(step, begun)
         for name, expected in step.expect.items():
             if expected.evidence:
-                self._check_evidence(name, expected)
+                self._await_evidence(name, expected)
         told = [f"{name}: {self._told(name)}" for name in step.expect]
         self.rows.append(
             Row(self.scenario.id, self.scenario.proves, step.cause, "; ".join(told), max(0.0, seconds))
@@ -240,7 +242,17 @@ class Scene:
                         f"{self.scenario.id}: {step.cause}: {name} said {wrong} for a moment: {text}"
                     )
 
-    def _check_evidence(self, name: str, expected: Expected) -> None:
+    def _await_evidence(self, name: str, expected: Expected) -> None:
+        """A verdict may stand before the node that also vouches for it has published."""
+        deadline = time.monotonic() + EVIDENCE_SECONDS
+        while missing := set(expected.evidence) - (lines := self._evidence(name)):
+            if time.monotonic() > deadline:
+                raise StepFailed(
+                    f"{self.scenario.id}: {name}: evidence {sorted(lines)} lacks {sorted(missing)}"
+                )
+            time.sleep(1)
+
+    def _evidence(self, name: str) -> set[str]:
         """What the plugin's own evaluation of the same objects says was observed, and by whom."""
         live = self.world.live
         told = [live.kubectl("get", EVIDENCE, "-n", self.namespace, "-o", "yaml").stdout]
@@ -251,9 +263,7 @@ class Scene:
             "--stabilization-window", window, text="\n---\n".join(told),
         )  # fmt: skip
         (found,) = [one for one in json.loads(said) if one["name"] == name]
-        lines = {_evidence_words(item) for item in self._short(found)["evidence"]["observations"]}
-        if missing := set(expected.evidence) - lines:
-            raise StepFailed(f"{self.scenario.id}: {name}: evidence {sorted(lines)} lacks {sorted(missing)}")
+        return {_evidence_words(item) for item in self._short(found)["evidence"]["observations"]}
 
 
 def _is_of(metadata: Object, name: str) -> bool:

@@ -79,7 +79,9 @@ def export(tag: str, repository: Path, target: Path) -> None:
         raise ClusterError(f"git archive {tag}: {done.stderr.strip()}")
     shutil.rmtree(unfinished, ignore_errors=True)
     with tarfile.open(archive) as tar:
-        tar.extractall(unfinished, filter="data")
+        # since 3.11.4, and asked for since 3.14
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(unfinished)
     archive.unlink()
     unfinished.rename(target)
 
