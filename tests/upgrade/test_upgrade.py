@@ -104,7 +104,7 @@ def test_the_kernel_vouches_for_them_as_before(story: Story) -> None:
     """And says so of the same objects: the first step of the scenario asked the same of the old release."""
     for name, wanted in story.ground.scenario.steps[0].expect.items():
         if wanted.evidence:
-            story.ground.scene._check_evidence(name, wanted)
+            story.ground.scene._await_evidence(name, wanted)
 
 
 def fields(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
