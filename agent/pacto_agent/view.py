@@ -99,27 +99,30 @@ class View:
 
     def apply_connections(self, sums: ConnectionSums, now: float, *, settled: bool = False) -> bool:
         """Summed connection events; False when nothing here names their owner yet."""
-        named = self._map.name(sums.cgroup_id, sums.netns, sums.cookie, settled=settled)
-        if named.owner is Owner.POD and _is_before(self._map.places[named.uid], sums):
-            return False
-        if named.owner is Owner.FOREIGN:
-            self.foreign_events += sums.events
-        elif named.owner is Owner.POD and (pod := self._pods.get(named.uid)):
+        known, pod = self._owner(sums, settled=settled)
+        if pod is not None:
             pod.peers.add(sums, now)
             if len(pod.peers) >= PEERS_BETWEEN_CUTS:
                 pod.peers.cut(bounds.PEERS_PER_POD, now)
-        return named.owner is not Owner.UNKNOWN
+        return known
 
     def apply_cut(self, cut: Cut, now: float, *, settled: bool = False) -> bool:
         """Connections that were cut: their owner is past a bound; False when nothing here names it yet."""
-        named = self._map.name(cut.cgroup_id, cut.netns, cut.cookie, settled=settled)
-        if named.owner is Owner.POD and _is_before(self._map.places[named.uid], cut):
-            return False
-        if named.owner is Owner.FOREIGN:
-            self.foreign_events += cut.events
-        elif named.owner is Owner.POD and (pod := self._pods.get(named.uid)):
+        known, pod = self._owner(cut, settled=settled)
+        if pod is not None:
             pod.peers.was_cut(now)
-        return named.owner is not Owner.UNKNOWN
+        return known
+
+    def _owner(self, events: ConnectionSums | Cut, *, settled: bool) -> tuple[bool, _Pod | None]:
+        """Whether the caller is known, and its pod if one is watched; what is foreign is counted."""
+        named = self._map.name(events.cgroup_id, events.netns, events.cookie, settled=settled)
+        if named.owner is Owner.FOREIGN:
+            self.foreign_events += events.events
+        if named.owner is not Owner.POD:
+            return named.owner is not Owner.UNKNOWN, None
+        if _is_before(self._map.places[named.uid], events):
+            return False, None
+        return True, self._pods.get(named.uid)
 
     def begin_resync(self) -> None:
         """From now on events are newer than the baseline that is about to be read."""

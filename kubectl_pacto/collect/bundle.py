@@ -14,11 +14,11 @@ from kubectl_pacto.collect.fleet import AGENT_LABEL, NONE, Reading, Scope, clean
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.lists import with_query
 from kubectl_pacto.kube.paths import leases, namespaced, node_observations
+from kubectl_pacto.model.node_codec import API_VERSION
+from kubectl_pacto.model.node_codec import KIND as NODE_KIND
 
 Raw = Mapping[str, Any]
 Raws = list[dict[str, Any]]
-PACTO_VERSION: Final = "pacto.trianalab.io/v1alpha1"
-NODE_KIND: Final = "NodeRuntimeObservation"
 # API, plural, kind: read in every namespace, for a dependency may be in any
 KINDS: Final = (
     ("/api/v1", "services", "Service"),
@@ -52,7 +52,7 @@ def read_bundle(client: Client, agent_namespace: str, reading: Reading) -> Itera
         return found
 
     pactos = read_pactos(client, Scope())
-    yield from (_named(raw, PACTO_VERSION, "Pacto") for raw in pactos)
+    yield from (_named(raw, API_VERSION, "Pacto") for raw in pactos)
     for api, plural, kind in KINDS:
         path, version = f"{api}/{plural}", api.removeprefix("/apis/").removeprefix("/api/")
         found = optional(plural, kind, partial(list_raw, client, path))
@@ -64,10 +64,10 @@ def read_bundle(client: Client, agent_namespace: str, reading: Reading) -> Itera
             yield _named(raw, "v1", "ConfigMap")
     labelled = with_query(node_observations(agent_namespace), labelSelector=AGENT_LABEL)
     for raw in optional("node observations", NODE_KIND, lambda: list_raw(client, labelled)):
-        yield _named(raw, PACTO_VERSION, NODE_KIND)
+        yield _named(raw, API_VERSION, NODE_KIND)
     for raw in optional("leases", "Lease", lambda: list_raw(client, leases(agent_namespace))):
         yield _named(raw, "coordination.k8s.io/v1", "Lease")
-    yield {"apiVersion": PACTO_VERSION, "kind": "Unread", "metadata": {"name": "bundle"}, "unread": unread}
+    yield {"apiVersion": API_VERSION, "kind": "Unread", "metadata": {"name": "bundle"}, "unread": unread}
 
 
 def _bound_config_maps(pactos: Raws) -> list[tuple[str, str]]:

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.blocks import Block, blocks, in_order, pages, parse, shims
+from tests.support.blocks import Block, blocks, in_order, pages, parse, type_in
 from tests.support.sources import ROOT
 
 ALL = [block for page in pages() for block in blocks(page)]
@@ -25,31 +22,10 @@ def test_a_block_says_how_it_is_tested(block: Block) -> None:
 
 @pytest.mark.parametrize("block", [one for one in ALL if one.tier == "unit"], ids=lambda block: block.name)
 def test_a_block_that_needs_no_cluster_works_and_prints_what_is_shown(block: Block, tmp_path: Path) -> None:
-    programs, work = tmp_path / "bin", tmp_path / "work"
-    programs.mkdir()
-    shims(programs, f"{sys.executable} -m kubectl_pacto")
-    shutil.copytree(ROOT / "docs" / "examples", work / "docs" / "examples")
-    paths = os.pathsep.join(str(ROOT / part) for part in ("", "agent", "ext"))
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": paths,
-        "KUBECONFIG": str(tmp_path / "none"),
-        "HOME": str(tmp_path),
-    }
-    done = subprocess.run(
-        ["sh", "-eu", "-c", block.source],
-        cwd=work,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    missing = in_order(block.prints, done.stdout)
-    assert not missing, f"{missing!r} is not printed:\n{done.stdout}"
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "work" / "docs" / "examples")
+    printed = type_in(block, tmp_path, tmp_path / "none")
+    missing = in_order(block.prints, printed)
+    assert not missing, f"{missing!r} is not printed:\n{printed}"
 
 
 def test_there_are_blocks_of_each_kind() -> None:

@@ -8,7 +8,10 @@ this order. Pages that cannot carry comments are classified in tests/docs/pages.
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -108,3 +111,29 @@ def shims(folder: Path, kubectl_pacto: str, kubectl: str = "") -> None:
         path = folder / name
         path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         path.chmod(0o755)
+
+
+def type_in(block: Block, folder: Path, kubeconfig: Path) -> str:
+    """What a block prints that is typed in `folder`/work with this checkout's commands; it must work."""
+    programs = folder / "bin"
+    programs.mkdir()
+    shims(programs, f"{sys.executable} -m kubectl_pacto")
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "agent", "ext")),
+        "KUBECONFIG": str(kubeconfig),
+        "HOME": str(folder),
+    }
+    done = subprocess.run(
+        ["sh", "-eu", "-c", block.source],
+        cwd=folder / "work",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout

@@ -17,6 +17,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from kubectl_pacto.model.instant import format_instant
+from tests.support.merge_patch import merged
 from tests.support.scale_objects import NOW, Raw, encoded
 
 HISTORY: Final = 100_000
@@ -163,19 +164,6 @@ class ScaleApi:
             self.findings[key] = told[0].get("message", "")
         self.put(resource, raw)
         return 200, found.items[key]
-
-
-def merged(old: Any, patch: Any) -> Any:
-    """A JSON merge patch applied, as RFC 7386 has it."""
-    if not isinstance(patch, dict):
-        return patch
-    found = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            found.pop(key, None)
-        else:
-            found[key] = merged(found.get(key), value)
-    return found
 
 
 def bared(item: bytes) -> bytes:

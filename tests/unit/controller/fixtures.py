@@ -22,23 +22,11 @@ from kubectl_pacto.model.node import AGENT_NAMESPACE
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import KernelOptions, Options
 from tests.support import builders
+from tests.support.merge_patch import merged
 
 KEY = (builders.NAMESPACE, "shop")
 KINDS = {kind.kind: kind for kind in LIVE_KINDS}
 Raw = dict[str, Any]
-
-
-def merged(old: Any, patch: Any) -> Any:
-    """A JSON merge patch applied, as RFC 7386 has it."""
-    if not isinstance(patch, dict):
-        return patch
-    found = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            found.pop(key, None)
-        else:
-            found[key] = merged(found.get(key), value)
-    return found
 
 
 class Loader:

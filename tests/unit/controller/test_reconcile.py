@@ -10,7 +10,8 @@ import pytest
 from kubectl_pacto.controller.status_patch import merge_patch
 from kubectl_pacto.kube.errors import ApiConflict
 from tests.support import builders
-from tests.unit.controller.fixtures import KEY, World, merged
+from tests.support.merge_patch import merged
+from tests.unit.controller.fixtures import KEY, World
 
 LISTENS: dict[str, Any] = {"pods": {"a": {"started": 600}}}
 SILENT: dict[str, Any] = {"pods": {"a": {"started": 600, "listens": []}}}
