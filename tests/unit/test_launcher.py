@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""`pacto`: commands by entry point, each error one line."""
+"""`pacto`: commands by name, each error one line."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
+from types import ModuleType
 
 import pytest
 
@@ -14,21 +18,17 @@ Body = Callable[[list[str]], int | None]
 Offer = Callable[[Body], None]
 
 
-class Command:
-    """An entry point as far as the launcher knows one."""
-
-    def __init__(self, body: Body) -> None:
-        self.body = body
-
-    def load(self) -> Body:
-        """What the entry point names."""
-        return self.body
-
-
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
     """Offers a function as the one command, `one`."""
-    return lambda body: monkeypatch.setattr(launcher, "commands", lambda: {"one": Command(body)})
+
+    def as_one(body: Body) -> None:
+        module = ModuleType("offered")
+        module.main = body  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "offered", module)
+        monkeypatch.setattr(launcher, "COMMANDS", {"one": "offered"})
+
+    return as_one
 
 
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,3 +95,15 @@ def test_another_absent_module_is_a_fault_of_ours(offer: Offer) -> None:
     offer(body)
     with pytest.raises(ModuleNotFoundError):
         launcher.main(["one"])
+
+
+@pytest.mark.parametrize("module", launcher.COMMANDS.values())
+def test_each_command_is_there(module: str) -> None:
+    assert find_spec(module) is not None
+
+
+def test_to_find_a_command_costs_no_import_but_its_own() -> None:
+    program = "import sys, kubectl_pacto.launcher; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"importlib.metadata", "email", "pacto_agent", "kubectl_pacto.controller"}

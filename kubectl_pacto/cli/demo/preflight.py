@@ -13,7 +13,6 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -139,7 +138,7 @@ def _capabilities(status: str) -> int:
 
 
 def _native_missing() -> tuple[str, ...]:
-    absent = [] if entry_points(group="pacto.commands", name="agent") else ["the command `pacto agent`"]
+    absent = [] if _is_installed("pacto_agent") else ["the command `pacto agent`"]
     return (*absent, *(name for name in NATIVE_MODULES if not _is_installed(name)))
 
 
