@@ -132,6 +132,7 @@ def _arguments(command: click.Command, before: Sequence[str]) -> tuple[list[tupl
 def _names(what: str, before: Sequence[str]) -> list[str]:
     """Names from the kubeconfig or, briefly asked, from the cluster."""
     from kubectl_pacto.kube.kubeconfig import Flags, load
+    from kubectl_pacto.kube.paths import PACTO_API
 
     given = _given(before)
     flags = Flags(**given, request_timeout=TIMEOUT_SECONDS)
@@ -142,7 +143,7 @@ def _names(what: str, before: Sequence[str]) -> list[str]:
         "agent_namespace": "/api/v1/namespaces",
         "node": "/api/v1/nodes",
         "pod": "/api/v1/namespaces/{}/pods",
-        "pacto": "/apis/pacto.trianalab.io/v1alpha1/namespaces/{}/pactos",
+        "pacto": f"{PACTO_API}/namespaces/{{}}/pactos",
     }
     if what not in paths:
         return []

@@ -14,7 +14,7 @@ from kubectl_pacto.collect.fleet import AGENT_LABEL, NONE, Reading, Scope, clean
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.lists import with_query
 from kubectl_pacto.kube.paths import leases, namespaced, node_observations
-from kubectl_pacto.model.node_codec import API_VERSION
+from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.node_codec import KIND as NODE_KIND
 
 Raw = Mapping[str, Any]

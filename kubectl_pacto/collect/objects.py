@@ -27,8 +27,9 @@ from kubectl_pacto.model.decode_net import (
 )
 from kubectl_pacto.model.decode_pods import decode_pod, decode_workload
 from kubectl_pacto.model.fields import Fields, kind_of
+from kubectl_pacto.model.group import API_VERSION, GROUP
 from kubectl_pacto.model.node_codec import decode_node
-from kubectl_pacto.model.pacto import GROUP, decode_pacto
+from kubectl_pacto.model.pacto import decode_pacto
 from kubectl_pacto.model.probe import HttpAnswer, PortKey, Probes, Protocol, decode_probe
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -135,7 +136,7 @@ def _flatten(raw: object, place: str, depth: int, file: str) -> Iterator[tuple[d
         raise InputError(
             file=file,
             where=f"{_name(raw, kind)}: apiVersion",
-            problem="is required, as in apiVersion: pacto.trianalab.io/v1alpha1",
+            problem=f"is required, as in apiVersion: {API_VERSION}",
         )
     items = raw.get("items")
     if not (kind.endswith("List") and "items" in raw):

@@ -13,6 +13,7 @@ from kubectl_pacto.collect.live_kinds import Known
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiError
 from kubectl_pacto.kube.paths import PACTO_API, namespaced
+from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.instant import format_instant
 
 COMPONENT: Final = "pacto-controller"
@@ -79,7 +80,7 @@ def post(client: Client, known: Known, news: News, at: float) -> None:
             "namespace": pacto.namespace,
         },
         "involvedObject": {
-            "apiVersion": "pacto.trianalab.io/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "Pacto",
             "namespace": pacto.namespace,
             "name": pacto.name,

@@ -26,12 +26,11 @@ from kubectl_pacto.kube.errors import ApiConflict, ApiError, ApiNotFound
 from kubectl_pacto.kube.paths import PACTO_API, namespaced
 from kubectl_pacto.model.contract import Contract
 from kubectl_pacto.model.fields import Fields
+from kubectl_pacto.model.group import API_VERSION, GROUP
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.pacto import Pacto
 
 LOG: Final = logging.getLogger(__name__)
-API: Final = "pacto.trianalab.io/v1alpha1"
-LABEL_PREFIX: Final = "pacto.trianalab.io"
 NAME_LENGTH: Final = 253
 # of revisions that are neither current nor a tag's
 SUPERSEDED: Final = 100
@@ -161,15 +160,15 @@ def revision(known: Known, had: Had, name: str) -> dict[str, Any]:
     version = _NOT_IN_LABELS.sub("-", had.contract.version)[:63].strip("-._")
     source: dict[str, Any] = {"oci": had.oci, "digest": had.digest} if had.oci else {"inline": True}
     return {
-        "apiVersion": API,
+        "apiVersion": API_VERSION,
         "kind": "PactoRevision",
         "metadata": {
             "name": name,
             "namespace": pacto.namespace,
-            "labels": {f"{LABEL_PREFIX}/pacto": pacto.name[:63], f"{LABEL_PREFIX}/version": version},
+            "labels": {f"{GROUP}/pacto": pacto.name[:63], f"{GROUP}/version": version},
             "ownerReferences": [
                 {
-                    "apiVersion": API,
+                    "apiVersion": API_VERSION,
                     "kind": "Pacto",
                     "name": pacto.name,
                     "uid": known.uid,

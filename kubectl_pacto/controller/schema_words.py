@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kubectl_pacto.model.pacto import GROUP
+from kubectl_pacto.model.group import GROUP, VERSION
 
 Schema = dict[str, Any]
-VERSION: Final = "v1alpha1"
 NAME_LENGTH: Final = 253
 
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote
 
-PACTO_API: Final = "/apis/pacto.trianalab.io/v1alpha1"
+from kubectl_pacto.model.group import API_VERSION
+
+PACTO_API: Final = f"/apis/{API_VERSION}"
 LEASE_API: Final = "/apis/coordination.k8s.io/v1"
 
 

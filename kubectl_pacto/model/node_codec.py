@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kubectl_pacto.model.fields import Fields
+from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.node import (
     Collection,
@@ -24,7 +25,6 @@ from kubectl_pacto.model.node import (
     PodView,
 )
 
-API_VERSION: Final = "pacto.trianalab.io/v1alpha1"
 KIND: Final = "NodeRuntimeObservation"
 
 _POD_REASONS: Final = frozenset(reason.value for reason in PodReason)

@@ -11,7 +11,6 @@ from kubectl_pacto.model.decode_net import int_or_string, name_of
 from kubectl_pacto.model.fields import Fields
 from kubectl_pacto.model.kube import IntOrString
 
-GROUP: Final = "pacto.trianalab.io"
 WORKLOAD_KINDS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "Job", "CronJob")
 WINDOW_KINDS: Final = ("interface", "dependency", "capability", "configuration")
 DEFAULT_CHECK_INTERVAL: Final = 300

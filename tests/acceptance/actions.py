@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from kubectl_pacto.controller.manifests import agent_objects
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
+from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.node import AGENT_LABELS
-from kubectl_pacto.model.node_codec import API_VERSION, KIND
+from kubectl_pacto.model.node_codec import KIND
 from tests.acceptance.objects import App
 from tests.acceptance.release import AGENTS, INTERVAL_SECONDS
 from tests.acceptance.scene import POLL_SECONDS, Scene, StepFailed

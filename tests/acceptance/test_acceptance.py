@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_pacto.model.node_codec import API_VERSION, KIND
+from kubectl_pacto.model.group import API_VERSION
+from kubectl_pacto.model.node_codec import KIND
 from tests.acceptance.conftest import Run
 from tests.acceptance.release import AGENTS, INTERVAL_SECONDS, LABEL, OPERATORS
 from tests.acceptance.table import Scenario, scenarios

@@ -16,8 +16,9 @@ import yaml
 from kubectl_pacto.controller.generate import MANIFESTS
 from kubectl_pacto.controller.manifests import agent_objects
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
+from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
-from kubectl_pacto.model.node_codec import API_VERSION, KIND, decode_node
+from kubectl_pacto.model.node_codec import KIND, decode_node
 from tests.cluster.api import Object
 from tests.cluster.fixtures import api_server, cluster, namespace, wait_for, wait_until
 from tests.cluster.live import Live

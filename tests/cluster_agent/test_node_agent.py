@@ -11,8 +11,9 @@ from functools import partial
 import pytest
 
 from kubectl_pacto.controller.manifests import agent_objects
+from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.node import CollectionState, Listener
-from kubectl_pacto.model.node_codec import API_VERSION, KIND
+from kubectl_pacto.model.node_codec import KIND
 from tests.cluster.api import Api, ApiError, Object
 from tests.cluster.fixtures import WaitFor
 from tests.cluster.live import Live

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from kubectl_pacto.controller.election import LEASE_NAME
+from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.instant import parse_instant
-from kubectl_pacto.model.node_codec import API_VERSION, KIND
+from kubectl_pacto.model.node_codec import KIND
 from tests.acceptance.actions import signal_agents
 from tests.acceptance.objects import App
 from tests.acceptance.release import AGENTS, OPERATORS

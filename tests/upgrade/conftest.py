@@ -14,7 +14,8 @@ from typing import Any, Final
 import pytest
 
 from kubectl_pacto.model.bounds import STALENESS_INTERVALS
-from kubectl_pacto.model.node_codec import API_VERSION, KIND
+from kubectl_pacto.model.group import API_VERSION
+from kubectl_pacto.model.node_codec import KIND
 from tests.acceptance.actions import act
 from tests.acceptance.release import AGENTS, LABEL, VALUES, Plugin
 from tests.acceptance.scene import World

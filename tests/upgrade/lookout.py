@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from kubectl_pacto.model.node_codec import API_VERSION, KIND
+from kubectl_pacto.model.group import API_VERSION
+from kubectl_pacto.model.node_codec import KIND
 from tests.acceptance.release import AGENTS
 from tests.acceptance.watcher import Seen
 from tests.cluster.api import ApiError, Object

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.model.duration import parse_duration
+from kubectl_pacto.model.group import GROUP
 from kubectl_pacto.model.node import AGENT_LABELS
-from kubectl_pacto.model.pacto import GROUP
 
 NAME: Final = "pacto-node-agent"
 POLICY: Final = "pacto-node-agent-own-node"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_pacto.controller.manifests.operator_arguments import value_at
-from kubectl_pacto.model.pacto import GROUP
+from kubectl_pacto.model.group import GROUP
 
 FOLLOW: Final = ("list", "watch")
 Rule = dict[str, Any]
