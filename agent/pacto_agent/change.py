@@ -6,16 +6,39 @@ Counters alone are no change: they ride along with the next one.
 
 from __future__ import annotations
 
+from array import array
+from dataclasses import dataclass
+from itertools import chain
+from math import isnan, nan
+
 from kubectl_pacto.model.node import NodeRuntimeObservation, Peer, PodView
 
 
-def changed(before: NodeRuntimeObservation | None, after: NodeRuntimeObservation, interval: float) -> bool:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What verdicts read of one view, packed: it is held until the next change, and a full view is MiBs.
+
+    `times`: when each peer last succeeded and failed, in POSIX seconds, NaN for never.
+    """
+
+    head: tuple[object, ...]
+    pods: tuple[bytes, ...]
+    times: array[float]
+
+
+def told_of(observation: NodeRuntimeObservation) -> Told:
+    """What verdicts read of this view."""
+    times = (_times(peer) for pod in observation.pods for peer in pod.peers)
+    return Told(
+        _head(observation), tuple(map(_pod, observation.pods)), array("d", chain.from_iterable(times))
+    )
+
+
+def changed(before: Told | None, after: Told, interval: float) -> bool:
     """Compare with what was last written; `interval` is the publish interval in seconds."""
-    if before is None:
+    if before is None or before.head != after.head or before.pods != after.pods:
         return True
-    if _head(before) != _head(after) or len(before.pods) != len(after.pods):
-        return True
-    return any(_pod_changed(old, new, interval) for old, new in zip(before.pods, after.pods, strict=True))
+    return any(_moved(old, new, interval) for old, new in zip(before.times, after.times, strict=True))
 
 
 def _head(observation: NodeRuntimeObservation) -> tuple[object, ...]:
@@ -29,30 +52,22 @@ def _head(observation: NodeRuntimeObservation) -> tuple[object, ...]:
     )
 
 
-def _pod_changed(old: PodView, new: PodView, interval: float) -> bool:
-    if (old.uid, old.complete, old.reasons, old.baseline_at is None, old.listeners) != (
-        new.uid,
-        new.complete,
-        new.reasons,
-        new.baseline_at is None,
-        new.listeners,
-    ):
-        return True
-    if len(old.peers) != len(new.peers):
-        return True
-    return any(_peer_changed(a, b, interval) for a, b in zip(old.peers, new.peers, strict=True))
+def _pod(pod: PodView) -> bytes:
+    """All that must be equal, written out: two pods have the same text only when they are the same."""
+    listeners = [(one.address, one.port, one.v6only) for one in pod.listeners]
+    peers = [(one.address, one.port, one.failure_reason.value, bool(one.open)) for one in pod.peers]
+    reasons = [reason.value for reason in pod.reasons]
+    return repr((pod.uid, pod.complete, reasons, pod.baseline_at is None, listeners, peers)).encode()
 
 
-def _peer_changed(old: Peer, new: Peer, interval: float) -> bool:
+def _times(peer: Peer) -> tuple[float, float]:
     return (
-        (old.address, old.port, old.failure_reason, bool(old.open))
-        != (new.address, new.port, new.failure_reason, bool(new.open))
-        or _moved(old.last_success, new.last_success, interval)
-        or _moved(old.last_failure, new.last_failure, interval)
+        nan if peer.last_success is None else peer.last_success,
+        nan if peer.last_failure is None else peer.last_failure,
     )
 
 
-def _moved(old: float | None, new: float | None, interval: float) -> bool:
-    if old is None or new is None:
-        return old is not new
+def _moved(old: float, new: float, interval: float) -> bool:
+    if isnan(old) or isnan(new):
+        return isnan(old) != isnan(new)
     return new - old >= interval

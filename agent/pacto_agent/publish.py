@@ -14,7 +14,7 @@ from kubectl_pacto.model.bounds import STALENESS_INTERVALS
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.node import NodeRuntimeObservation
 from pacto_agent.budget import fit
-from pacto_agent.change import changed
+from pacto_agent.change import Told, changed, told_of
 
 LEASE_API: Final = "coordination.k8s.io/v1"
 
@@ -32,8 +32,8 @@ class Sink(Protocol):
     def put(self, observation: dict[str, Any]) -> None:
         """Hold this object from now on; its pods may be texts (budget.PodText)."""
 
-    def renew(self, lease: dict[str, Any]) -> None:
-        """Say that the object held is current."""
+    def renew(self, lease: dict[str, Any]) -> bool:
+        """Say that the object held is current; False, and nothing is said: it is not held any more."""
 
 
 def lease_of(observation: NodeRuntimeObservation, interval: float, now: float) -> dict[str, Any]:
@@ -60,19 +60,27 @@ class Publisher:
     def __init__(self, sink: Sink, interval: float) -> None:
         self._sink = sink
         self._interval = interval
-        self._held: NodeRuntimeObservation | None = None
+        self._held: Told | None = None
         self.problem = ""
 
     def publish(self, observation: NodeRuntimeObservation, now: float, *, vouch: bool) -> None:
         """One publish interval is over; `vouch`: the view is current as far as the agent knows."""
+        told = told_of(observation)
         try:
-            if changed(self._held, observation, self._interval):
-                self._held = None  # whatever becomes of the write, what the sink holds is unknown
-                self._sink.put(fit(observation))
-                self._held = observation
-            if vouch:
-                self._sink.renew(lease_of(observation, self._interval, now))
+            if changed(self._held, told, self._interval):
+                self._put(observation, told)
+            if vouch and not self._renew(observation, now):
+                self._put(observation, told)
+                self._renew(observation, now)
         except SinkFailed as error:
             self.problem = str(error)
         else:
             self.problem = ""
+
+    def _put(self, observation: NodeRuntimeObservation, told: Told) -> None:
+        self._held = None  # whatever becomes of the write, what the sink holds is unknown
+        self._sink.put(fit(observation))
+        self._held = told
+
+    def _renew(self, observation: NodeRuntimeObservation, now: float) -> bool:
+        return self._sink.renew(lease_of(observation, self._interval, now))

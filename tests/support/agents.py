@@ -43,10 +43,11 @@ class MemorySink:
         self.object = unpacked(observation)
         self.writes += 1
 
-    def renew(self, lease: dict[str, Any]) -> None:
+    def renew(self, lease: dict[str, Any]) -> bool:
         """Hold this Lease."""
         self.lease = lease
         self.renewals += 1
+        return True
 
 
 class Watched:

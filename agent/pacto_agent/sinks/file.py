@@ -51,10 +51,11 @@ class FileSink:
         self._observation = text_of(observation)
         self._write()
 
-    def renew(self, lease: dict[str, Any]) -> None:
+    def renew(self, lease: dict[str, Any]) -> bool:
         """Renew the Lease beside the object."""
         self._lease = text_of(lease)
         self._write()
+        return True
 
     def _write(self) -> None:
         items = ",".join(item for item in (self._observation, self._lease) if item)

@@ -2,14 +2,13 @@
 """The API server: one object and one Lease, both named after the node.
 
 The Lease vouches for the object. It is renewed only when the last write was acknowledged and a read
-of the object's metadata, two intervals old at most, returned that write's resource version; an
-object that is missing or somebody else's is written again first. No watch, no list, no delete:
-a quiet node costs two requests per interval.
+of the object's metadata, two intervals old at most, returned that write's resource version; of an
+object that is missing or somebody else's the publisher is told, which writes it again first. No watch,
+no list, no delete: a quiet node costs two requests per interval.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from kubectl_pacto.errors import SinkFailed
 from kubectl_pacto.kube import paths
 from kubectl_pacto.kube.client import JSON, METADATA_ONLY, Client
 from kubectl_pacto.kube.errors import ApiConflict, ApiError, ApiNotFound
-from pacto_agent.budget import encoded, text_of
+from pacto_agent.budget import encoded
 
 WRITES: Final = 3  # of one object in a row, when somebody else writes it too
 # the most that one publish asks for, each with the client's attempts: object and Lease, looked up and
@@ -86,7 +85,6 @@ class KubernetesSink:
         self._client = client
         self._interval = interval
         self._clock = clock
-        self._text = ""  # as text the object takes a tenth of what its dicts take
         self._object = _Held(
             client, paths.node_observations(namespace), paths.node_observations(namespace, name)
         )
@@ -105,20 +103,20 @@ class KubernetesSink:
 
     def put(self, observation: dict[str, Any]) -> None:
         """Write the object; raises SinkFailed, and then nothing vouches until a write is acknowledged."""
-        self._text = text_of(observation)
         with _as_sink_failed():
             self._object.write(observation)
         self._checked_at = self._clock()
 
-    def renew(self, lease: dict[str, Any]) -> None:
-        """Make sure that the server holds the object that was written, then renew the Lease."""
+    def renew(self, lease: dict[str, Any]) -> bool:
+        """Renew the Lease if the server is sure to hold what was put last, else return False."""
         with _as_sink_failed():
             # a check is due after one interval, so that none is older than two when it vouches
             if not self._object.version or self._clock() - self._checked_at >= self._interval:
                 if not self._object.is_ours():
-                    self._object.write(json.loads(self._text))
+                    return False
                 self._checked_at = self._clock()
             self._lease.write(lease)
+            return True
 
 
 @contextmanager

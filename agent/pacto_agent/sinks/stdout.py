@@ -25,9 +25,10 @@ class StdoutSink:
         """Print the object."""
         self._print(observation)
 
-    def renew(self, lease: dict[str, Any]) -> None:
+    def renew(self, lease: dict[str, Any]) -> bool:
         """Print the Lease."""
         self._print(lease)
+        return True
 
     def _print(self, raw: dict[str, Any]) -> None:
         try:

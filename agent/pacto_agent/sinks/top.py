@@ -28,7 +28,7 @@ class TopSink:
         """Keep the object for the next picture."""
         self._raw = unpacked(observation)
 
-    def renew(self, lease: dict[str, Any]) -> None:
+    def renew(self, lease: dict[str, Any]) -> bool:
         """Draw; a heartbeat is nothing to look at."""
         del lease
         text = "\n".join(lines(self._raw))
@@ -37,6 +37,7 @@ class TopSink:
             print(f"{clear}{text}", file=self._stream, flush=True)
         except (OSError, ValueError) as error:
             raise SinkFailed(sink="standard output", problem=str(error)) from error
+        return True
 
 
 def lines(raw: dict[str, Any]) -> list[str]:

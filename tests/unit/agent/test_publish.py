@@ -26,6 +26,7 @@ class Sink:
         self.object: dict[str, Any] = {}
         self.lease: dict[str, Any] = {}
         self.refuse: set[str] = set()
+        self.lost = False
 
     def load(self) -> dict[str, Any] | None:
         """Nothing from before."""
@@ -35,11 +36,14 @@ class Sink:
         """Hold or refuse."""
         self._call("put")
         self.object = unpacked(observation)
+        self.lost = False
 
-    def renew(self, lease: dict[str, Any]) -> None:
-        """Hold or refuse."""
+    def renew(self, lease: dict[str, Any]) -> bool:
+        """Hold or refuse, or say that the object is not there any more."""
         self._call("renew")
-        self.lease = lease
+        if not self.lost:
+            self.lease = lease
+        return not self.lost
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
@@ -104,6 +108,25 @@ def test_a_failed_renewal_is_said_and_needs_no_new_write() -> None:
     sink.refuse = set()
     publisher.publish(VIEW, 1060.0, vouch=True)
     assert sink.calls == ["put", "renew", "renew", "renew"]
+
+
+def test_an_object_that_the_sink_lost_is_written_again_before_the_lease() -> None:
+    sink, publisher = published(VIEW)
+    sink.lost, sink.object, sink.lease = True, {}, {}
+    publisher.publish(VIEW, 1030.0, vouch=True)
+    assert sink.calls[2:] == ["renew", "put", "renew"]
+    assert sink.object["pods"][0]["uid"] == "a"
+    assert sink.lease["spec"]["renewTime"] == "1970-01-01T00:17:10.000000Z"
+
+
+def test_an_object_that_was_lost_and_cannot_be_written_is_written_at_the_next_interval() -> None:
+    sink, publisher = published(VIEW)
+    sink.lost, sink.refuse = True, {"put"}
+    publisher.publish(VIEW, 1030.0, vouch=True)
+    assert "refused" in publisher.problem
+    sink.refuse = set()
+    publisher.publish(VIEW, 1060.0, vouch=True)
+    assert sink.calls[2:] == ["renew", "put", "put", "renew"]
 
 
 def test_a_silent_reader_withholds_the_lease_and_not_the_object() -> None:

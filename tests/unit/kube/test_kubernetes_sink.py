@@ -86,7 +86,7 @@ def test_load_finds_nothing_on_a_new_node(make_sink: Callable[[], KubernetesSink
     assert make_sink().load() is None
 
 
-def test_a_failed_write_is_told_and_the_next_renewal_writes_first(
+def test_a_failed_write_is_told_and_nothing_is_renewed_before_the_next_one(
     api: FakeApi, make_sink: Callable[[], KubernetesSink]
 ) -> None:
     sink = make_sink()
@@ -95,46 +95,43 @@ def test_a_failed_write_is_told_and_the_next_renewal_writes_first(
     with pytest.raises(SinkFailed, match="busy"):
         sink.put(view(2))
     assert api.objects[OBJECT]["number"] == 1
-    sink.renew(lease(1))
-    assert api.objects[OBJECT]["number"] == 2
+    assert not sink.renew(lease(1))
+    assert LEASE not in api.objects
+    sink.put(view(2))
+    assert sink.renew(lease(1))
     assert LEASE in api.objects
 
 
-def test_a_renewal_fails_while_the_object_cannot_be_written(
-    api: FakeApi, make_sink: Callable[[], KubernetesSink]
+def test_a_renewal_fails_while_nobody_can_say_what_is_held(
+    api: FakeApi, clock: Clock, make_sink: Callable[[], KubernetesSink]
 ) -> None:
     sink = make_sink()
-    api.faults.extend(Fault(403) for _ in range(2))
-    with pytest.raises(SinkFailed):
-        sink.put(view(1))
+    sink.put(view(1))
+    clock.now += INTERVAL
+    api.faults.append(Fault(403))
     with pytest.raises(SinkFailed, match="not allowed"):
         sink.renew(lease(1))
     assert LEASE not in api.objects
 
 
-def test_an_object_that_was_deleted_is_written_again_before_the_lease(
-    api: FakeApi, clock: Clock, make_sink: Callable[[], KubernetesSink]
+@pytest.mark.parametrize("theirs", [None, view(99)], ids=["deleted", "somebody else's"])
+def test_an_object_that_is_not_what_was_put_gets_no_heartbeat_until_it_is_put_again(
+    api: FakeApi, clock: Clock, make_sink: Callable[[], KubernetesSink], theirs: dict[str, Any] | None
 ) -> None:
     sink = make_sink()
     sink.put(view(1))
     sink.renew(lease(1))
-    del api.objects[OBJECT]
+    if theirs is None:
+        del api.objects[OBJECT]
+    else:
+        api.put(OBJECT, theirs)
     clock.now += INTERVAL
-    sink.renew(lease(2))
+    assert not sink.renew(lease(2))
+    assert api.objects[LEASE]["spec"]["renewTime"] == "1"
+    sink.put(view(1))
+    assert sink.renew(lease(2))
     assert api.objects[OBJECT]["number"] == 1
     assert api.objects[LEASE]["spec"]["renewTime"] == "2"
-
-
-def test_an_object_that_somebody_else_wrote_is_written_again(
-    api: FakeApi, clock: Clock, make_sink: Callable[[], KubernetesSink]
-) -> None:
-    sink = make_sink()
-    sink.put(view(1))
-    sink.renew(lease(1))
-    api.put(OBJECT, view(99))
-    clock.now += INTERVAL
-    sink.renew(lease(2))
-    assert api.objects[OBJECT]["number"] == 1
 
 
 def test_no_check_is_older_than_two_intervals_when_it_vouches(
@@ -146,7 +143,7 @@ def test_no_check_is_older_than_two_intervals_when_it_vouches(
     api.seen.clear()
     for number in range(1, 11):
         clock.now += INTERVAL
-        sink.renew(lease(number))
+        assert sink.renew(lease(number))
     reads = [one for one in api.seen if one.path == OBJECT]
     assert len(reads) == 10
     assert all(one.method == "GET" and "PartialObjectMetadata" in one.accept for one in reads)
