@@ -6,12 +6,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kubectl_pacto.engine.layers import Validated, validate
 from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.finding import Issue
+from kubectl_pacto.model.ociref import parse_oci_ref
 from kubectl_pacto.model.pacto import Pacto, Published
 
+# how the message of a contract begins that is on its way
+AWAITED: Final = "waiting for "
 _DIGEST = re.compile(r"@sha(?:256|512):[0-9a-f]+$")
 
 
@@ -61,6 +65,13 @@ def load_failed(why: str, *, is_unavailable: bool) -> Loaded:
     if is_unavailable:
         return Loaded(Validated(None), unavailable=why)
     return Loaded(Validated(None, (Issue("", "spec.contractRef.oci", why),)))
+
+
+def load_awaited(pacto: Pacto) -> Loaded:
+    """The contract while a registry has not answered yet: unknown, and whom it is waited for."""
+    ref = parse_oci_ref(pacto.oci)
+    where = ref.registry if ref is not None else "a registry"
+    return load_failed(f"{AWAITED}{where}: {pacto.oci} has not been fetched yet", is_unavailable=True)
 
 
 def resolution_policy(pacto: Pacto) -> str:

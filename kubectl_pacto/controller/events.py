@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_pacto.collect.live_kinds import Known
+from kubectl_pacto.conformance.source import AWAITED
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiError
 from kubectl_pacto.kube.paths import PACTO_API, namespaced
@@ -34,7 +35,7 @@ class News:
 def news_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[News]:
     """What became different in a status that people should hear of."""
     found = []
-    old, new = str(before.get("contractStatus") or ""), str(after.get("contractStatus") or "")
+    old, new = _status(before), _status(after)
     if new != old:
         if new not in WELL:
             found.append(_degraded(new, after))
@@ -46,6 +47,12 @@ def news_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[News]:
     if gate[1].get("status") == "True" and gate[0].get("status") == "False":
         found.append(News("ReadinessRecovered", "the readiness gate is met again", is_warning=False))
     return found
+
+
+def _status(status: Mapping[str, Any]) -> str:
+    """The contract status; none yet while a contract is on its way for the first time."""
+    message = str(_condition(status, "ContractValid").get("message") or "")
+    return "" if message.startswith(AWAITED) else str(status.get("contractStatus") or "")
 
 
 def _degraded(status: str, after: Mapping[str, Any]) -> News:

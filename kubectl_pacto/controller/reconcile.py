@@ -19,7 +19,7 @@ from kubectl_pacto.collect.live_kinds import Known
 from kubectl_pacto.collect.live_nodes import NodeObjects, nodes_of
 from kubectl_pacto.conformance.check import Checked, check
 from kubectl_pacto.conformance.compare import differs_beyond_times
-from kubectl_pacto.conformance.source import Loaded
+from kubectl_pacto.conformance.source import Loaded, load_awaited
 from kubectl_pacto.controller import events
 from kubectl_pacto.controller.metrics import Metrics
 from kubectl_pacto.controller.status_patch import merge_patch
@@ -36,6 +36,8 @@ SHORTEST_REQUEUE: Final = 1.0
 # times are written in whole seconds, so an interval may seem that much shorter
 SLACK: Final = 1.0
 SETTLING_SECONDS: Final = 300.0
+# a registry that does well has answered by then
+PATIENCE_SECONDS: Final = 3.0
 
 
 class Loader(Protocol):
@@ -77,6 +79,8 @@ class Reconciler:
         self._parts = parts
         self._since = parts.clock()
         self._put_off: set[Key] = set()
+        # since when a contract has been waited for, by the wall clock
+        self._awaited: dict[Key, float] = {}
 
     def reconcile(self, client: Client, key: Key, due: float, asked: float = -math.inf) -> float | None:
         """Check one Pacto; seconds until its next check, None when it is gone. Raises ApiError.
@@ -95,7 +99,12 @@ class Reconciler:
         self._put_off.discard(key)
         loaded = self._parts.loader.load(known.pacto)
         if loaded is None:
-            return float(known.pacto.check_interval)  # what is on its way comes with a check of its own
+            # what is on its way comes with a check of its own
+            if left := self._patience(key, known):
+                return left
+            loaded = load_awaited(known.pacto)
+        else:
+            self._awaited.pop(key, None)
         revision = self._parts.revise(client, known, loaded) if self._parts.revise else known.revision
         checked, at, unproven = self._check(client, known.pacto, loaded, max(due, asked))
         status = dict(checked.status)
@@ -114,8 +123,19 @@ class Reconciler:
         soon = min(PUBLISH_INTERVAL_SECONDS if hurry else math.inf, rest or math.inf)
         return min(_next(known.pacto, checked, at), soon)
 
+    def _patience(self, key: Key, known: Known) -> float:
+        """For how long nothing is said of a contract that does not come: seconds.
+
+        A verdict about this very contract, of before a restart, stands for an interval.
+        """
+        status, now = known.pacto.status, self._parts.clock()
+        stands = status.get("contractStatus") and status.get("observedGeneration") == known.pacto.generation
+        patience = float(known.pacto.check_interval) if stands else PATIENCE_SECONDS
+        return max(0.0, self._awaited.setdefault(key, now) + patience - now)
+
     def _forget(self, key: Key) -> None:
         self._put_off.discard(key)
+        self._awaited.pop(key, None)
         self._parts.metrics.forget(key)
         self._parts.loader.forget(key)
 

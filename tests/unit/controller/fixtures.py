@@ -30,10 +30,14 @@ Raw = dict[str, Any]
 
 
 class Loader:
-    """Inline contracts alone."""
+    """Inline contracts alone; while a test says so, the registry of all of them says nothing."""
+
+    def __init__(self) -> None:
+        self.hangs = False
+        self.found: Loaded | None = None
 
     def load(self, pacto: Pacto) -> Loaded | None:
-        return load_offline(pacto)
+        return None if self.hangs else self.found or load_offline(pacto)
 
     def forget(self, key: tuple[str, str]) -> None:
         """Nothing is kept."""
@@ -62,11 +66,12 @@ class World:
         )
         self.metrics = Metrics()
         self.alive = True
+        self.loader = Loader()
         options = Options(kernel=KernelOptions(enabled=kernel))
         parts = Parts(
             self.live,
             self.objects,
-            Loader(),
+            self.loader,
             self.metrics,
             options,
             watch_alive=lambda: self.alive,
