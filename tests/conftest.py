@@ -17,6 +17,8 @@ settings.register_profile("ci", deadline=None, print_blob=True, max_examples=300
 settings.load_profile("ci" if os.environ.get("PACTO_PROMISED") else "default")
 
 
+pytest_plugins = ("tests.cluster.fixtures",)
+
 # A shell that runs this in the background leaves Ctrl-C ignored, and every process that a test starts
 # would inherit that: a test that interrupts one would wait for nothing.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -21,11 +21,8 @@ from tests.acceptance.scene import Row, Scene, World
 from tests.acceptance.table import Scenario, scenarios
 from tests.acceptance.watcher import Watcher
 from tests.cluster.cluster import remove_node
-from tests.cluster.fixtures import api_server, cluster, namespace, wait_for
 from tests.cluster.live import NODES, Live, LocalCluster
 from tests.images import runtime, workloads
-
-__all__ = ["api_server", "cluster", "namespace", "wait_for"]
 
 AT_ONCE: Final = int(os.environ.get("PACTO_ACCEPTANCE_AT_ONCE", "14"))
 EXTRA: Final = "node-c"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The fixtures of every test that needs a cluster; any conftest may take them as a plugin.
+"""The fixtures of every test that needs a cluster; tests/conftest.py names this module as a plugin.
 
 A run makes one cluster and takes it down. With PACTO_CLUSTER set it uses that one, which `make
 e2e-up` left, and leaves it there: seconds instead of a minute while a test is written.
@@ -24,9 +24,6 @@ from tests.images import runtime, workloads
 from tests.support.require import require
 
 POLL_SECONDS: Final = 0.1
-# the cluster of this run, and the same once it has nodes with images
-_RUNNING: Final[list[Live]] = []
-_READY: Final[list[Live]] = []
 T = TypeVar("T")
 
 
@@ -48,31 +45,21 @@ def api_server() -> Iterator[Live]:
         provider.up(version)
         yield Live(provider)
         return
-    if _RUNNING:
-        # each conftest that takes this fixture has a copy of it: the first is torn down last
-        yield _RUNNING[0]
-        return
     local.sweep()  # what a killed run left
     provider = live.provider(f"test-{os.getpid()}", owner=os.getpid())
     try:
         provider.up(version)
-        _RUNNING.append(Live(provider))
-        yield _RUNNING[0]
+        yield Live(provider)
     finally:
-        _RUNNING.clear()
-        _READY.clear()
         provider.down()
 
 
 @pytest.fixture(scope="session")
 def cluster(api_server: Live) -> Live:
     """Two nodes with the runtime image and the small workloads."""
-    if _READY:
-        return api_server
     api_server.provider.add_nodes(live.NODES)
     for archive in (workloads.small_archive(), runtime.archive()):
         api_server.load(archive)
-    _READY.append(api_server)
     return api_server
 
 

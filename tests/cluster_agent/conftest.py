@@ -20,11 +20,9 @@ from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
 from kubectl_pacto.model.node_codec import KIND, decode_node
 from tests.cluster.api import Object
-from tests.cluster.fixtures import api_server, cluster, namespace, wait_for, wait_until
+from tests.cluster.fixtures import wait_until
 from tests.cluster.live import Live
 from tests.images import runtime
-
-__all__ = ["api_server", "cluster", "namespace", "wait_for"]
 
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 INTERVAL = "1s"

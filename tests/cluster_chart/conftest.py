@@ -11,11 +11,10 @@ import pytest
 
 from kubectl_pacto.cli.main import main
 from kubectl_pacto.controller.manifests.operator_objects import crds
-from tests.cluster.fixtures import WaitFor, api_server, cluster, namespace, wait_for
+from tests.cluster.fixtures import WaitFor
 from tests.cluster.live import Live
 from tests.support.helm import CHART, NAMESPACE, RELEASE, Helm, require_helm
 
-__all__ = ["api_server", "cluster", "namespace", "wait_for"]
 Plugin = Callable[..., str]
 CRD_API = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 

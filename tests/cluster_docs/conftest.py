@@ -8,10 +8,7 @@ import json
 import pytest
 
 from kubectl_pacto.controller.generate import crds
-from tests.cluster.fixtures import api_server
 from tests.cluster.live import Live
-
-__all__ = ["api_server"]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

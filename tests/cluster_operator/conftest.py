@@ -16,11 +16,8 @@ from kubectl_pacto.controller.generate import crds
 from kubectl_pacto.controller.options import Settings, settings
 from kubectl_pacto.controller.run import run
 from tests.cluster.api import Api, Object
-from tests.cluster.fixtures import api_server, namespace, wait_for
 from tests.cluster.live import Live
 from tests.cluster_operator.machines import Machines
-
-__all__ = ["api_server", "namespace", "wait_for"]
 
 AGENTS = "agents-by-hand"
 OPERATORS = "pacto-operator-system"

@@ -15,14 +15,12 @@ from tests.acceptance.conftest import KERNEL, three_nodes
 from tests.acceptance.release import Plugin
 from tests.acceptance.scene import World
 from tests.acceptance.watcher import Watcher
-from tests.cluster.fixtures import api_server, cluster, namespace, wait_for
 from tests.cluster.live import NODES, Live
 from tests.faults import report
 from tests.faults.breaks import FAULTS
 from tests.faults.ground import Fault, Ground, Told
 
-__all__ = ["api_server", "cluster", "namespace", "three_nodes", "wait_for"]
-
+__all__ = ["three_nodes"]
 WINDOW = "10s"
 
 

@@ -21,14 +21,11 @@ from tests.acceptance.release import AGENTS, LABEL, VALUES, Plugin
 from tests.acceptance.scene import World
 from tests.acceptance.watcher import Watcher
 from tests.cluster.api import Object
-from tests.cluster.fixtures import api_server, cluster, wait_for
 from tests.cluster.live import Live
 from tests.faults.ground import Ground
 from tests.images import previous, runtime
 from tests.upgrade.apps import QUIET, scenario
 from tests.upgrade.lookout import SELECTOR, Lookout, Moment
-
-__all__ = ["api_server", "cluster", "wait_for"]
 
 # a heartbeat is good for three of them, as everywhere; by default they are 30 s
 INTERVAL_SECONDS: Final = 8.0
