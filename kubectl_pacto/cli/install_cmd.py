@@ -70,7 +70,7 @@ def run(flags: Flags, choices: Choices, *, upgrade: bool, allow_downgrade: bool 
     if not choices.skip_checks:
         _preflight(flags, namespace, made.values)
     how = How(dry_run=choices.dry_run == "server", force=choices.force)
-    outcomes = carry_out(session.client, made, how, say, timeout=choices.timeout if choices.wait else None)
+    outcomes = carry_out(session.client, made, how, say, wait=choices.wait, timeout=choices.timeout)
     if not how.dry_run:
         state = "ready" if choices.wait else "applied (not waited for)"
         _next_steps(state, changed=set(outcomes) != {Outcome.UNCHANGED}, values=made.values)

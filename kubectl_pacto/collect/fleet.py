@@ -138,7 +138,8 @@ def read_agents(client: Client, namespace: str, reading: Reading) -> Component |
         namespace,
         found[0]["metadata"]["name"],
         desired=int(status.get("desiredNumberScheduled") or 0),
-        ready=int(status.get("numberReady") or 0),
+        # an agent has no probe: ready is that it was started, available that it has stayed
+        ready=int(status.get("numberAvailable") or 0),
         updated=int(status.get("updatedNumberScheduled") or 0),
         image=image_of(found[0]),
     )

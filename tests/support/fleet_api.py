@@ -111,7 +111,8 @@ class FleetApi(FakeApi):
         """What an operator does once it runs: its agents, where their namespace is."""
         agents = "pacto-node-agent"
         if self.operates and body["kind"] == "Deployment" and f"/api/v1/namespaces/{agents}" in self.objects:
-            counts = {"desiredNumberScheduled": 2, "numberReady": 2, "updatedNumberScheduled": 2}
+            names = ("desiredNumberScheduled", "numberReady", "numberAvailable", "updatedNumberScheduled")
+            counts = dict.fromkeys(names, 2)
             self.add({**desired(_agent_of(body)), "status": counts})
 
     def _is_collection(self, path: str) -> bool:

@@ -61,7 +61,12 @@ OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option("--take-ownership", is_flag=True, help="Take over CRDs that somebody else made."),
     click.option("--force-conflicts", "force", is_flag=True, help="Take over fields that somebody else set."),
     click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until all of it is ready."),
-    click.option("--timeout", type=Duration(), default=120.0, help="How long to wait. [default: 2m]"),
+    click.option(
+        "--timeout",
+        type=Duration(),
+        help="How long to wait. [default: 2m, and for each batch of agents (nodeAgent.maxUnavailable) the"
+        " publish interval, 30s at most, and 20s]",
+    ),
 )
 
 
@@ -82,7 +87,7 @@ class Choices:
     take_ownership: bool
     force: bool
     wait: bool
-    timeout: float
+    timeout: float | None
 
     def values(self) -> dict[str, Any]:
         """The values given, the flags over the files. Raises UsageError."""

@@ -126,12 +126,14 @@ def _parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in head.split(".") if part.isdigit())
 
 
-def carry_out(client: Client, made: Plan, how: How, say: Say, *, timeout: float | None) -> list[Outcome]:
-    """Apply a plan, keep the record, remove what leaves; wait unless `timeout` is None."""
+def carry_out(
+    client: Client, made: Plan, how: How, say: Say, *, wait: bool, timeout: float | None
+) -> list[Outcome]:
+    """Apply a plan, keep the record, remove what leaves; wait for so many seconds, None: as is usual."""
     crds = [raw for raw in made.objects if raw["kind"] == "CustomResourceDefinition"]
     outcomes = apply_all(client, crds, made.current, how, say)
     if not how.dry_run:
-        wait_ready(client, crds, timeout or 30.0, say)
+        wait_ready(client, crds, timeout, say)
     for raw in made.kept:
         say(f"{title_of(raw)} {Outcome.UNCHANGED.value}{how.suffix}")
         outcomes.append(Outcome.UNCHANGED)
@@ -143,7 +145,7 @@ def carry_out(client: Client, made: Plan, how: How, say: Say, *, timeout: float 
     if not how.dry_run:
         apply_all(client, [record.encode(made.namespace)], {}, How(force=True), lambda _: None)
     outcomes += delete_all(client, made.leaving, dry_run=how.dry_run, say=say)
-    if timeout is not None and not how.dry_run:
+    if wait and not how.dry_run:
         wait_ready(client, [*made.objects, *_by_operator(made.values)], timeout, say)
     return outcomes
 

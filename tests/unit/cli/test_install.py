@@ -99,7 +99,7 @@ def test_whoever_installs_agents_waits_for_them_and_reads_why_not(cluster: Plugi
             "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such"}}}]
         },
     }
-    counts = {**ready["status"], "numberReady": 1}
+    counts = {**ready["status"], "numberReady": 1, "numberAvailable": 1}
     chosen = {**ready["spec"], "selector": {"matchLabels": {"app": "agent"}}}
     cluster.api.add(agent, {**ready, "spec": chosen, "status": counts})
     done = cluster("install", "--timeout", "0.05s")
