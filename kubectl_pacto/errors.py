@@ -19,10 +19,7 @@ class PactoError(Exception):
 
     def __init__(self, message: str = "", **facts: object) -> None:
         self.facts = {"message": message, **facts}
-        from inspect import cleandoc  # costs more than everything else here, and most runs fail at nothing
-
-        template = cleandoc(type(self).__doc__ or "{message}")
-        super().__init__(template.format_map(self.facts))
+        super().__init__(template_of(type(self)).format_map(self.facts))
 
 
 class UsageError(PactoError):
@@ -105,3 +102,8 @@ class DemoImpossible(PactoError):
 
 class DemoFailed(PactoError):
     """The demo could not go on: {problem}"""
+
+
+def template_of(kind: type[PactoError]) -> str:
+    """The message template: its docstring without indentation; inspect.cleandoc would load 1 MiB for it."""
+    return "\n".join(line.strip() for line in (kind.__doc__ or "{message}").strip().splitlines())

@@ -21,6 +21,8 @@ TABLES: Final = ("tcp", "tcp6")
 
 @dataclass(slots=True)
 class _Rows:
+    """What was read of one namespace so far."""
+
     kept: list[HeldSocket] = field(default_factory=list)
     malformed: int = 0
 

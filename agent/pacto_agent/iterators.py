@@ -18,7 +18,7 @@ from kubectl_pacto.errors import AttachFailed, LoadFailed, ResyncFailed
 from pacto_agent import limits
 from pacto_agent.flows import HeldSocket
 from pacto_agent.libbpf import Libbpf, load_failed, load_libbpf
-from pacto_agent.objectfile import ITERATORS, PROCESS_RECORD, SOCKET_RECORD, inspect_object, packaged_image
+from pacto_agent.objectfile import ITERATORS, PROCESS_RECORD, SOCKET_RECORD, checked_image
 from pacto_agent.podmap import IdentifiedProcess
 
 # The layouts of bpf/iter.h; sizes are checked against the object before it loads, offsets by a test.
@@ -84,8 +84,7 @@ class Iterators:
 def open_iterators() -> Iterators:
     """Load and attach both; raises LoadFailed or AttachFailed."""
     bpf = load_libbpf()
-    sizes = {PROCESS_RECORD: PROCESS.size, SOCKET_RECORD: SOCKET.size}
-    image = inspect_object(packaged_image(ITERATORS), shape=ITERATORS, sizes=sizes).image
+    image = checked_image(ITERATORS, {PROCESS_RECORD: PROCESS.size, SOCKET_RECORD: SOCKET.size})
     limits.raise_memlock()
     bpf.lib.pacto_keep_log()
     with ExitStack() as undo:

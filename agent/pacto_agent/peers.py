@@ -16,6 +16,8 @@ PeerKey: TypeAlias = tuple[str, int]
 
 @dataclass(slots=True)
 class _State:
+    """What is known of one peer; times in POSIX seconds."""
+
     succeeded: int = 0
     failed: int = 0
     aborted: int = 0

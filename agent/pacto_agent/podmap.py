@@ -125,6 +125,8 @@ class IdentifiedProcess:
 
 @dataclass(slots=True)
 class _Process:
+    """One process, and the pod that its cgroups name."""
+
     pid: int
     parent: int
     started: int

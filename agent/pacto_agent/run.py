@@ -60,7 +60,6 @@ def main(argv: Sequence[str]) -> int:
 def run(options: Options, sink: Sink | None = None) -> int:
     """Run until SIGTERM or SIGINT, then close everything in reverse order; returns 0."""
     from pacto_agent.agent import Agent
-    from pacto_agent.objectfile import forget_parser
 
     stop = threading.Event()
 
@@ -72,7 +71,6 @@ def run(options: Options, sink: Sink | None = None) -> int:
     agent = Agent(options, sink or make_sink(options), stop)
     try:
         agent.open()
-        forget_parser()
         agent.run()
     finally:
         agent.close()

@@ -32,7 +32,7 @@ from pacto_agent.flows import (
     listen_event,
 )
 from pacto_agent.libbpf import Libbpf, load_failed, load_libbpf
-from pacto_agent.objectfile import RECORD, inspect_object, packaged_image
+from pacto_agent.objectfile import FLOW, RECORD, checked_image
 from pacto_native.rows import LISTEN, UNLISTEN
 
 BTF_PATH: Final = "/sys/kernel/btf/vmlinux"
@@ -125,7 +125,7 @@ def open_tracer(*, btf_path: str = BTF_PATH) -> Tracer:
     bpf = load_libbpf()
     from pacto_native.ring import FLOW_BYTES, FlowReader
 
-    image = inspect_object(packaged_image(), sizes={RECORD: FLOW_BYTES}).image
+    image = checked_image(FLOW, {RECORD: FLOW_BYTES})
     if not os.path.exists(btf_path):
         raise KernelWithoutBTF(path=btf_path)
     limits.raise_memlock()

@@ -27,6 +27,8 @@ START_PRECISION_SECONDS: Final = 0.1
 
 @dataclass(slots=True)
 class _Pod:
+    """What is known of one pod."""
+
     place: Place
     baseline_at: float | None = None
     covered_netns: int = 0  # the namespace that the baseline was read of

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 import runpy
 import string
@@ -13,7 +14,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from kubectl_pacto.cli.main import REMEDIES
-from kubectl_pacto.errors import PactoError
+from kubectl_pacto.errors import PactoError, template_of
 from tests.support.sources import ROOT, files
 
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "generate.py"))
@@ -52,6 +53,11 @@ def test_every_error_has_an_exit_status_a_template_and_a_plain_hint() -> None:
         )
         assert re.fullmatch(r"([a-z]+(-[a-z]+)*)?", one.hint), name
         assert not one.hint or one.hint in REMEDIES, f"{name}: its hint names no remedy"
+
+
+def test_every_template_is_its_docstring_as_documentation_has_it() -> None:
+    for name, one in tree().items():
+        assert template_of(one) == inspect.cleandoc(one.__doc__ or ""), name
 
 
 @pytest.mark.parametrize("name", PRODUCT)

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +16,7 @@ from hypothesis import strategies as st
 
 from kubectl_pacto.errors import MissingNativeParts, ObjectRejected
 from pacto_agent import objectfile
-from pacto_agent.objectfile import FLOW, ITERATORS, Shape, forget_parser, inspect_object, packaged_image
+from pacto_agent.objectfile import FLOW, ITERATORS, Shape, checked_image, inspect_object, packaged_image
 
 SHAPES = [pytest.param(shape, id=shape.name) for shape in (FLOW, ITERATORS)]
 CUTS = 400
@@ -116,10 +120,45 @@ def test_an_installation_without_the_object_says_so(monkeypatch: pytest.MonkeyPa
         packaged_image(Shape("no-such.bpf.o", (), ()))
 
 
-def test_a_parser_that_was_forgotten_is_there_again_when_it_is_needed() -> None:
-    image = image_of(FLOW)
-    before = inspect_object(image)
-    assert "elftools.elf.elffile" in sys.modules
-    forget_parser()
-    assert not [name for name in sys.modules if name.startswith("elftools")]
-    assert inspect_object(image) == before
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_agent_checks_its_object_and_holds_no_parser(shape: Shape) -> None:
+    image = image_of(shape)
+    program = (
+        "import sys; from pacto_agent import objectfile;"
+        f"image = objectfile.checked_image(objectfile.{'FLOW' if shape is FLOW else 'ITERATORS'}, {{}});"
+        "print(len(image), *(name for name in sys.modules if name.startswith('elftools')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == ([str(len(image))], "")
+
+
+@pytest.mark.parametrize("forks", [True, False])
+def test_what_the_check_finds_is_said_wherever_it_is_made(
+    monkeypatch: pytest.MonkeyPatch, *, forks: bool
+) -> None:
+    image_of(FLOW)
+    if not forks:
+        monkeypatch.setattr(os, "fork", lambda: (_ for _ in ()).throw(BlockingIOError(11, "no more")))
+    assert checked_image(FLOW, {objectfile.RECORD: 48}) == image_of(FLOW)
+    with pytest.raises(ObjectRejected, match=r"flow.bpf.o: .*pacto_flow has 48 bytes, the reader's 40"):
+        checked_image(FLOW, {objectfile.RECORD: 40})
+
+
+def test_a_check_that_does_not_end_well_is_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+    image_of(FLOW)
+    monkeypatch.setattr(objectfile, "inspect_object", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(ObjectRejected, match="its check did not come to an end"):
+        checked_image(FLOW, {})
+
+
+def test_a_check_leaves_no_process_and_no_descriptor() -> None:
+    image_of(FLOW)
+
+    def held() -> tuple[int, str]:
+        return len(list(Path("/proc/self/fd").iterdir())), Path(
+            "/proc/self/task", str(os.getpid()), "children"
+        ).read_text()
+
+    before = held()
+    checked_image(FLOW, {})
+    assert held() == before
