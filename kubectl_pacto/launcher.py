@@ -1,23 +1,58 @@
 # SPDX-License-Identifier: MIT
-"""The image's `pacto` command: knows its commands by name alone, so that no layer imports another.
+"""The image's `pacto` command: finds its commands by entry point, so that no layer imports another.
 
-Called by the console script alone. A command is a module whose main() takes the arguments after its
-name and returns the exit status; only the one that is called is imported. Not by entry point: to look
-those up costs each agent 3 MiB for as long as it lives.
+Called by the console script alone. A command is an entry point of the group `pacto.commands`: a function
+that takes the arguments after its name and returns the exit status; only the one that is called is
+imported. The standard library's reader of entry points would cost each agent 3 MiB for as long as it lives.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Final
 
 from kubectl_pacto import __version__
 from kubectl_pacto.errors import MissingNativeParts, PactoError
 
-COMMANDS: Final = {"agent": "pacto_agent.run", "operator": "kubectl_pacto.controller.run"}
+GROUP: Final = "pacto.commands"
+METADATA: Final = (".dist-info", ".egg-info")
 # what an installation off Linux, or from the pure wheel, does not have
 NATIVE = frozenset({"pacto_native", "cffi", "_cffi_backend", "elftools"})
+
+
+def commands() -> dict[str, str]:
+    """MODULE:FUNCTION of each installed command by name; the first on the path counts, as for modules."""
+    found: dict[str, str] = {}
+    for folder in sys.path:
+        for name, target in _offered(folder or os.curdir):
+            found.setdefault(name, target)
+    return found
+
+
+def _offered(folder: str) -> Iterator[tuple[str, str]]:
+    try:
+        distributions = sorted(name for name in os.listdir(folder) if name.endswith(METADATA))  # noqa: PTH208
+    except OSError:  # an archive, or nothing
+        return
+    for distribution in distributions:
+        group = ""
+        for line in _lines(f"{folder}/{distribution}/entry_points.txt"):
+            if line.startswith("["):
+                group = line.strip("[]")
+            elif group == GROUP and "=" in line:
+                name, _, target = line.partition("=")
+                yield name.strip(), target.strip()
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is not the agent's
+            return [line.strip() for line in file]
+    except OSError:  # most distributions have none
+        return []
 
 
 def usage(names: list[str]) -> str:
@@ -25,10 +60,11 @@ def usage(names: list[str]) -> str:
     return f"usage: pacto {{{','.join(names)}}} ...\n\n`pacto COMMAND --help` says what a command takes.\n"
 
 
-def run(module: str, arguments: list[str]) -> int:
-    """Import and call one command's module; raises MissingNativeParts where this installation lacks them."""
+def run(target: str, arguments: list[str]) -> int:
+    """Import and call one command; raises MissingNativeParts where this installation lacks them."""
+    module, _, function = target.partition(":")
     try:
-        return int(import_module(module).main(arguments) or 0)
+        return int(getattr(import_module(module), function)(arguments) or 0)
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in NATIVE:
             raise MissingNativeParts(missing=error.name) from error
@@ -38,18 +74,19 @@ def run(module: str, arguments: list[str]) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit status, 2 for a wrong call, 1 for an error of ours."""
     arguments = sys.argv[1:] if argv is None else argv
+    found = commands()
     name = arguments[0] if arguments else "--help"
     if name in ("-h", "--help"):
-        print(usage(sorted(COMMANDS)), end="")
+        print(usage(sorted(found)), end="")
         return 0
     if name == "--version":
         print(f"pacto {__version__}")
         return 0
-    if name not in COMMANDS:
-        print(f"pacto: unknown command {name!r}; one of: {', '.join(sorted(COMMANDS))}", file=sys.stderr)
+    if name not in found:
+        print(f"pacto: unknown command {name!r}; one of: {', '.join(sorted(found))}", file=sys.stderr)
         return 2
     try:
-        return run(COMMANDS[name], arguments[1:])
+        return run(found[name], arguments[1:])
     except PactoError as error:
         print(f"pacto {name}: {error}", file=sys.stderr)
         return error.exit_code

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""`pacto`: commands by name, each error one line."""
+"""`pacto`: commands by entry point, each error one line."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
+from importlib.metadata import entry_points
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -26,7 +27,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
         module = ModuleType("offered")
         module.main = body  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "offered", module)
-        monkeypatch.setattr(launcher, "COMMANDS", {"one": "offered"})
+        monkeypatch.setattr(launcher, "commands", lambda: {"one": "offered:main"})
 
     return as_one
 
@@ -97,13 +98,29 @@ def test_another_absent_module_is_a_fault_of_ours(offer: Offer) -> None:
         launcher.main(["one"])
 
 
-@pytest.mark.parametrize("module", launcher.COMMANDS.values())
-def test_each_command_is_there(module: str) -> None:
-    assert find_spec(module) is not None
+def test_it_finds_what_the_standard_library_finds() -> None:
+    there = {entry.name: entry.value for entry in entry_points(group=launcher.GROUP)}
+    assert there.keys() >= {"agent", "operator"}
+    assert launcher.commands() == there
+
+
+def test_the_first_distribution_on_the_path_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, folder in enumerate(("first", "second")):
+        metadata = tmp_path / folder / "theirs-1.0.dist-info"
+        metadata.mkdir(parents=True)
+        text = f"[console_scripts]\nthree = c:d\n\n[{launcher.GROUP}]\nextra = a{number}:main\n"
+        (metadata / "entry_points.txt").write_text(text)
+    monkeypatch.setattr(
+        sys, "path", [str(tmp_path / name) for name in ("first", "absent", "second")] + sys.path
+    )
+    found = launcher.commands()
+    assert found["extra"] == "a0:main"
+    assert "agent" in found
+    assert "three" not in found
 
 
 def test_to_find_a_command_costs_no_import_but_its_own() -> None:
-    program = "import sys, kubectl_pacto.launcher; print(*sys.modules)"
+    program = "import sys, kubectl_pacto.launcher as one; one.commands(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"importlib.metadata", "email", "pacto_agent", "kubectl_pacto.controller"}
