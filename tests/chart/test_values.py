@@ -67,6 +67,16 @@ WRONG: list[tuple[dict[str, Any], tuple[str, str], str]] = [
     ({"image": {"pullPolicy": "Sometimes"}}, ("at '/image/pullPolicy'", "Always"), "image.pullPolicy"),
     ({"imagePullSecrets": ["x"]}, ("at '/imagePullSecrets/0'", "object"), "imagePullSecrets.0"),
     ({"tolerations": [{"effects": "x"}]}, ("at '/tolerations/0'", "effects"), "tolerations.0.effects"),
+    (
+        {"resources": {"limits": {"cpu": "zzz"}}},
+        ("at '/resources/limits/cpu'", "zzz"),
+        "resources.limits.cpu",
+    ),
+    (
+        {"resources": {"limits": {"cpu": -1}}},
+        ("at '/resources/limits/cpu'", "minimum"),
+        "resources.limits.cpu",
+    ),
     ({"affinity": {"node": {}}}, ("at '/affinity'", "node"), "affinity.node"),
     ({"podLabels": {"a": 1}}, ("at '/podLabels/a'", "string"), "podLabels.a"),
     (

@@ -24,6 +24,8 @@ OPTIONAL_NAME_PATTERN: Final = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 # a Service is named after it
 OBJECT_PATTERN: Final = r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$"
 SHARE_PATTERN: Final = r"^[1-9][0-9]*%?$"
+# as Kubernetes reads one, without a sign that makes it negative
+QUANTITY_PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$"
 WORDS: Final = {
     DURATION_PATTERN: "a duration such as 30s, 2m or 1h30m",
     GIVEN_PATTERN: "a duration such as 30s, 2m or 1h30m",
@@ -31,6 +33,7 @@ WORDS: Final = {
     NAME_PATTERN: "a Kubernetes name: lower case letters, digits and dashes",
     OPTIONAL_NAME_PATTERN: "a Kubernetes name: lower case letters, digits and dashes",
     OBJECT_PATTERN: "the name of a Service: lower case letters, digits and dashes, a letter first",
+    QUANTITY_PATTERN: "a quantity such as 500m, 2 or 256Mi",
     SHARE_PATTERN: "a number of nodes such as 1, or a share such as 10%",
 }
 
@@ -72,7 +75,8 @@ PULL_SECRETS: Final[Schema] = {
     "type": "array",
     "items": {**closed(name={"type": "string", "minLength": 1}), "required": ["name"]},
 }
-_QUANTITIES: Final[Schema] = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+QUANTITY: Final[Schema] = {"type": ["string", "number"], "pattern": QUANTITY_PATTERN, "minimum": 0}
+_QUANTITIES: Final[Schema] = {"type": "object", "additionalProperties": QUANTITY}
 RESOURCES: Final[Schema] = closed(requests=_QUANTITIES, limits=_QUANTITIES, claims={"type": "array"})
 TOLERATIONS: Final[Schema] = {
     "type": "array",

@@ -136,6 +136,17 @@ def test_the_controllers_values_arrive() -> None:
         ({"nodeAgent": {"maxUnavailable": "ten"}}, "nodeAgent.maxUnavailable must be a number of nodes"),
         ({"nodeAgent": {"namespace": ""}}, "nodeAgent.namespace must be a Kubernetes name"),
         ({"nodeAgent": {"resources": {"limit": {}}}}, "nodeAgent.resources.limit is no value"),
+        (
+            {"resources": {"limits": {"cpu": "zzz"}}},
+            "resources.limits.cpu must be a quantity such as 500m, 2 or 256Mi, not 'zzz'",
+        ),
+        (
+            {"nodeAgent": {"resources": {"requests": {"memory": "64MB"}}}},
+            "requests.memory must be a quantity",
+        ),
+        ({"resources": {"limits": {"cpu": "-1"}}}, "resources.limits.cpu must be a quantity"),
+        ({"resources": {"limits": {"cpu": -1}}}, "resources.limits.cpu must be at least 0"),
+        ({"resources": {"limits": {"cpu": True}}}, "resources.limits.cpu must be text or a number"),
         ({"tolerations": [{"effects": "x"}]}, "tolerations.0.effects is no value"),
         ({"imagePullSecrets": ["x"]}, "imagePullSecrets.0 must be a mapping"),
         ({"controller": {"kernelEvidence": {"staleness": "0s"}}}, "staleness must be a duration above"),
@@ -144,6 +155,25 @@ def test_the_controllers_values_arrive() -> None:
 def test_a_wrong_value_is_named(values: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         release_objects(values, namespace=NAMESPACE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1", "0.5", ".5", "2.", "+1", "500m", "100n", "5u", "3k", "1M", "2G", "1T", "1P", "1E", "1Ki", "256Mi",
+     "4Gi", "1Ti", "1Pi", "1Ei", "1e3", "12E6", "1e-3", "1E+2", 1, 0.5, 0],
+)  # fmt: skip
+def test_every_quantity_of_kubernetes_is_one(text: str | float) -> None:
+    limits = {"cpu": text, "example.com/gpu": "1"}
+    assert complete({"resources": {"limits": limits}})["resources"]["limits"]["cpu"] == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " 1", "1 ", "m", "1mm", "1K", "1ki", "1KiB", "1,5", "1.2.3", ".", "e3", "1e", "1e1.5", "0x1"],
+)
+def test_what_kubernetes_takes_for_no_quantity_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match=r"nodeAgent\.resources\.limits\.memory must be a quantity"):
+        complete({"nodeAgent": {"resources": {"limits": {"memory": text}}}})
 
 
 def test_mappings_are_laid_over_the_defaults_as_helm_does_it() -> None:
