@@ -10,6 +10,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kubectl_pacto.arguments import Parser
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.model import bounds
 from kubectl_pacto.model.duration import parse_duration
@@ -48,12 +49,12 @@ def interval(text: str) -> float:
     return seconds
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line of the agent itself; each default is the specification's."""
-    result = argparse.ArgumentParser(
-        prog="pacto agent",
-        description="Watch this node's TCP sockets and publish them per pod, until SIGTERM.",
-        epilog="Other commands: `pacto agent inspect` says what will work on this node and why not; "
+    result = Parser(
+        "pacto agent",
+        "Watch this node's TCP sockets and publish them per pod, until SIGTERM.",
+        "Other commands: `pacto agent inspect` says what will work on this node and why not; "
         "`pacto agent top` shows its pods' listeners and peers live.",
     )
     add = result.add_argument
@@ -65,27 +66,23 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def inspect_parser() -> argparse.ArgumentParser:
+def inspect_parser() -> Parser:
     """The command line of `pacto agent inspect`."""
-    result = argparse.ArgumentParser(
-        prog="pacto agent inspect", description="Say what will work on this node, and why not."
-    )
+    result = Parser("pacto agent inspect", "Say what will work on this node, and why not.")
     result.add_argument("-o", dest="output", choices=("table", "json"), default="table")
     _add_host(result)
     return result
 
 
-def top_parser() -> argparse.ArgumentParser:
+def top_parser() -> Parser:
     """The command line of `pacto agent top`."""
-    result = argparse.ArgumentParser(
-        prog="pacto agent top", description="Show the listeners and peers of this node's pods live."
-    )
+    result = Parser("pacto agent top", "Show the listeners and peers of this node's pods live.")
     _add_interval(result, "--interval", 2.0)
     _add_host(result)
     return result
 
 
-def _add_interval(to: argparse.ArgumentParser, flag: str, default: float) -> None:
+def _add_interval(to: Parser, flag: str, default: float) -> None:
     name = flag.removeprefix("--").replace("-", "_")
     dest = "publish_interval" if name == "interval" else name
     to.add_argument(
@@ -93,7 +90,7 @@ def _add_interval(to: argparse.ArgumentParser, flag: str, default: float) -> Non
     )
 
 
-def _add_host(to: argparse.ArgumentParser) -> None:
+def _add_host(to: Parser) -> None:
     node, namespace = os.environ.get("NODE_NAME"), os.environ.get("POD_NAMESPACE")
     add = to.add_argument
     add("--node-name", default=node or socket.gethostname(), help="default $NODE_NAME, else the host's name")

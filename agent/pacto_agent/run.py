@@ -8,9 +8,15 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
+from typing import Final
 
 from pacto_agent.config import Options, parse, parse_inspect, parse_top
 from pacto_agent.publish import Sink
+
+UNASKED: Final = (
+    "watching this node's TCP sockets, told as JSON on standard output, until Ctrl-C; --sink kubernetes and"
+    " --sink file --output PATH publish them, `pacto agent top` shows them live"
+)
 
 
 def make_sink(options: Options) -> Sink:
@@ -53,8 +59,11 @@ def main(argv: Sequence[str]) -> int:
             return inspect(rest)
         case ["top", *rest]:
             return top(rest)
-        case _:
-            return run(parse(argv))
+        case [*given]:
+            options = parse(given)
+            if not given:
+                print(f"pacto agent: {UNASKED}", file=sys.stderr, flush=True)
+            return run(options)
 
 
 def run(options: Options, sink: Sink | None = None) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubectl_pacto import __version__
+from kubectl_pacto.arguments import Parser
 from kubectl_pacto.controller.manifests.agent_values import MAPPERS, SECCOMP_PROFILES, NodeAgentValues
 from kubectl_pacto.controller.mirror import MIRROR_SECONDS
 from kubectl_pacto.controller.pull_secrets import LOOK_SECONDS
@@ -64,11 +65,9 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name for name in text.split(",") if name)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of `pacto operator`."""
-    made = argparse.ArgumentParser(
-        prog="pacto operator", description="Check Pactos and write their statuses.", allow_abbrev=False
-    )
+    made = Parser("pacto operator", "Check Pactos and write their statuses.")
     made.add_argument("--version", action="version", version=f"pacto {__version__}")
     _add_process(made)
     _add_checks(made)
@@ -77,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _add_process(made: argparse.ArgumentParser) -> None:
+def _add_process(made: Parser) -> None:
     add = made.add_argument
     add(
         "--kubeconfig",
@@ -97,7 +96,7 @@ def _add_process(made: argparse.ArgumentParser) -> None:
     add("--workers", type=int, default=WORKERS, metavar="N", help="checks at a time, default %(default)s")
 
 
-def _add_checks(made: argparse.ArgumentParser) -> None:
+def _add_checks(made: Parser) -> None:
     add = made.add_argument
     window = "how long an absence must stand before it is a finding, default 2m"
     add("--stabilization-window", type=_seconds, default=120.0, metavar="DURATION", help=window)
@@ -106,7 +105,7 @@ def _add_checks(made: argparse.ArgumentParser) -> None:
     add("--interface-name-match-discovery", action="store_true", help="bind interfaces by port name")
 
 
-def _add_kernel(made: argparse.ArgumentParser) -> None:
+def _add_kernel(made: Parser) -> None:
     add = made.add_argument
     runtimes = f"runtime classes whose pods share the node's kernel, default {','.join(HOST_KERNEL_RUNTIMES)}"
     add("--enable-node-agent", action="store_true", help="run the node agent and read its evidence")
@@ -140,7 +139,7 @@ def _add_kernel(made: argparse.ArgumentParser) -> None:
     add("--mesh-proxies", type=_names, default=(), metavar="NAMES", help="more proxy containers")
 
 
-def _add_agent(made: argparse.ArgumentParser) -> None:
+def _add_agent(made: Parser) -> None:
     add = made.add_argument
     add("--node-agent-namespace", default=AGENT_NAMESPACE, metavar="NAME", help=DEFAULT)
     add("--node-agent-image", default=DEFAULTS.image, metavar="IMAGE", help=DEFAULT)
@@ -220,7 +219,7 @@ def _checks(given: argparse.Namespace) -> Options:
     )
 
 
-def _agent(made: argparse.ArgumentParser, given: argparse.Namespace) -> NodeAgentValues:
+def _agent(made: Parser, given: argparse.Namespace) -> NodeAgentValues:
     import json
 
     try:

@@ -63,15 +63,21 @@ def test_top_refuses_what_the_agent_refuses(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--sink", "elsewhere"], "invalid choice: 'elsewhere'"),
-        (["--mapper", "guess"], "invalid choice: 'guess'"),
+        (["--sink", "elsewhere"], "--sink: invalid choice: 'elsewhere' (choose from"),
+        (["--mapper", "guess"], "--mapper: invalid choice: 'guess' (choose from"),
         (["--publish-interval", "soon"], "'soon' is not a duration such as 30s, 2m or 1h30m"),
         (["--publish-interval", "100ms"], "100ms is not between 0.2s and 24h"),
         (["--resync-interval", "25h"], "25h is not between 0.2s and 24h"),
         (["--publish-interval", "0"], "0 is not between"),
-        (["--resync-interval", "-5s"], "expected one argument"),
-        (["--no-such-flag"], "unrecognized arguments: --no-such-flag"),
-        (["surplus"], "unrecognized arguments: surplus"),
+        (["--resync-interval", "-5s"], "--resync-interval: expected one argument"),
+        (["--no-such-flag"], "unknown argument --no-such-flag;"),
+        (["--ouput", "x"], "unknown argument --ouput (did you mean --output?)"),
+        (
+            ["--publish-intervall=5s"],
+            "unknown argument --publish-intervall=5s (did you mean --publish-interval?)",
+        ),
+        (["--publish", "5s"], "unknown argument --publish (did you mean"),
+        (["surplus"], "unknown argument surplus;"),
     ],
 )
 def test_a_bad_flag_ends_with_status_2_and_says_what_is_wrong(
@@ -80,7 +86,11 @@ def test_a_bad_flag_ends_with_status_2_and_says_what_is_wrong(
     with pytest.raises(SystemExit) as caught:
         parse(arguments)
     assert caught.value.code == 2
-    assert words in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.startswith("pacto agent: ")
+    assert said.endswith("; `pacto agent --help` lists the options\n")
+    assert said.count("\n") == 1, "no usage before it"
 
 
 @pytest.mark.parametrize(

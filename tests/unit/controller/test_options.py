@@ -70,7 +70,10 @@ def test_a_wrong_call_ends_with_a_status(
     with pytest.raises(SystemExit) as caught:
         settings(arguments, environment)
     assert caught.value.code == status
-    assert capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("pacto operator: ")
+    assert said.count("\n") == 1, "no usage before it"
+    assert not arguments or [one for one in arguments if one.startswith("--")][-1] in said
 
 
 def test_help_says_what_each_option_is() -> None:
