@@ -39,7 +39,10 @@ FAULTS = [
     ("native-alone", "ext/pacto_native/rows.py", "import kubectl_pacto.errors"),
     ("twins-stay-home", "agent/pacto_agent/baseline.py", "import pacto_native.reference"),
 ]
-AGENT_MAY_IMPORT = {"kubectl_pacto", "kubectl_pacto.errors", "kubectl_pacto.model", "kubectl_pacto.kube"}
+AGENT_MAY_IMPORT = {
+    "kubectl_pacto",
+    *("kubectl_pacto.arguments", "kubectl_pacto.errors", "kubectl_pacto.model", "kubectl_pacto.kube"),
+}
 
 
 def lint(root: Path, *contracts: str) -> subprocess.CompletedProcess[str]:
