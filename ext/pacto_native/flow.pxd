@@ -45,8 +45,16 @@ cdef extern from "flow.h":
 
 
 cdef extern from "flow_reader.h":
+    struct pacto_peer_key:
+        uint64_t cgroup_id
+        uint64_t net_cookie
+        uint64_t address[2]  # 16 bytes, as in the record
+        uint32_t netns
+        uint16_t port
+        uint8_t family
+
     struct pacto_entry:
-        pacto_spill_key key
+        pacto_peer_key key
         uint32_t succeeded
         uint32_t failed
         uint32_t aborted

@@ -197,5 +197,5 @@ cdef tuple cut_row(pacto_origin *origin):
 
 cdef tuple entry_row(pacto_entry *entry):
     return (entry.key.cgroup_id, entry.key.net_cookie, entry.key.netns, entry.key.family,
-            address_of(entry.key.address, entry.key.family), entry.key.port, entry.succeeded,
+            address_of(<const uint8_t *>entry.key.address, entry.key.family), entry.key.port, entry.succeeded,
             entry.failed, entry.aborted, entry.success_stamp, entry.failure_stamp, entry.reason)

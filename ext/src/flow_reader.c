@@ -70,47 +70,40 @@ void pacto_reader_free(struct pacto_reader *reader)
 	free(reader);
 }
 
-/* A key in registers: built in memory piece by piece it could not be read back in words at once. */
-struct key_words {
-	__u64 cgroup_id;
-	__u64 net_cookie;
-	__u64 address[2];
-	__u32 netns;
-	__u16 port;
-	__u8 family;
-};
+_Static_assert(sizeof(struct pacto_entry) == PACTO_LINE_BYTES, "an entry is a cache line");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rest_of() puts fields where they are in memory");
+
+INLINE __u64 rest_of(__u32 netns, __u16 port, __u8 family)
+{
+	return netns | (__u64)port << 32 | (__u64)family << 48;
+}
 
 /*
  * Multiply and add by secret odd numbers, whose upper bits are then as good as random whatever peers
  * a pod connects to. The products do not wait for each other.
  */
-INLINE __u64 hash_of(const struct pacto_reader *reader, const struct key_words *words)
+INLINE __u64 hash_of(const struct pacto_reader *reader, const struct pacto_peer_key *key)
 {
 	const __u64 *secret = reader->secret;
-	__u64 rest = (__u64)words->netns << 32 | (__u64)words->port << 8 | words->family;
 
-	return words->cgroup_id * secret[0] + words->net_cookie * secret[1] + words->address[0] * secret[2] +
-	       words->address[1] * secret[3] + rest * secret[4];
+	return key->cgroup_id * secret[0] + key->net_cookie * secret[1] + key->address[0] * secret[2] +
+	       key->address[1] * secret[3] + key->rest * secret[4];
 }
 
-INLINE int is_same(const struct key_words *words, const struct pacto_spill_key *key)
+INLINE int is_same(const struct pacto_peer_key *one, const struct pacto_peer_key *other)
 {
-	__u64 address[2];
-
-	memcpy(address, key->address, sizeof(address));
-	return !((words->cgroup_id ^ key->cgroup_id) | (words->net_cookie ^ key->net_cookie) |
-		 (words->address[0] ^ address[0]) | (words->address[1] ^ address[1]) |
-		 (words->netns ^ key->netns) | (__u32)(words->port ^ key->port) |
-		 (__u32)(words->family ^ key->family));
+	return !((one->cgroup_id ^ other->cgroup_id) | (one->net_cookie ^ other->net_cookie) |
+		 (one->address[0] ^ other->address[0]) | (one->address[1] ^ other->address[1]) |
+		 (one->rest ^ other->rest));
 }
 
 /* Asked for peers that are new in this moment alone. NULL: all are in use by others. */
-static struct pacto_origin *origin_of(struct pacto_reader *reader, const struct key_words *words)
+static struct pacto_origin *origin_of(struct pacto_reader *reader, const struct pacto_peer_key *key)
 {
 	struct pacto_buffer *buffer = reader->filling;
-	struct key_words alone = { .cgroup_id = words->cgroup_id,
-				   .net_cookie = words->net_cookie,
-				   .netns = words->netns };
+	struct pacto_peer_key alone = { .cgroup_id = key->cgroup_id,
+					.net_cookie = key->net_cookie,
+					.netns = key->netns };
 	__u64 slot = hash_of(reader, &alone) >> (64 - PACTO_ORIGIN_BITS);
 	__u16 *number;
 
@@ -122,16 +115,16 @@ static struct pacto_origin *origin_of(struct pacto_reader *reader, const struct 
 		if (!*number)
 			break;
 		origin = &buffer->origins[*number - 1];
-		if (origin->cgroup_id == words->cgroup_id && origin->net_cookie == words->net_cookie &&
-		    origin->netns == words->netns)
+		if (origin->cgroup_id == key->cgroup_id && origin->net_cookie == key->net_cookie &&
+		    origin->netns == key->netns)
 			return origin;
 	}
 	if (buffer->known == PACTO_ORIGINS)
 		return NULL;
 	*number = ++buffer->known;
-	buffer->origins[*number - 1] = (struct pacto_origin){ .cgroup_id = words->cgroup_id,
-							      .net_cookie = words->net_cookie,
-							      .netns = words->netns };
+	buffer->origins[*number - 1] = (struct pacto_origin){ .cgroup_id = key->cgroup_id,
+							      .net_cookie = key->net_cookie,
+							      .netns = key->netns };
 	return &buffer->origins[*number - 1];
 }
 
@@ -156,13 +149,12 @@ struct outcome {
 	__u64 count;
 };
 
-/* NULL: no room, which is counted. */
+/* NULL: no room, which is counted. `number` is the place in the index. */
 static struct pacto_entry *new_entry(struct pacto_reader *reader, __u16 *number,
-				     const struct key_words *words, const struct outcome *outcome)
+				     const struct pacto_peer_key *key, const struct outcome *outcome)
 {
 	struct pacto_buffer *buffer = reader->filling;
-	struct pacto_origin *origin = origin_of(reader, words);
-	struct pacto_entry *entry;
+	struct pacto_origin *origin = origin_of(reader, key);
 
 	if (origin && origin->peers == PACTO_ORIGIN_PEERS) {
 		cut(reader, origin, outcome->stamp, outcome->count);
@@ -174,29 +166,23 @@ static struct pacto_entry *new_entry(struct pacto_reader *reader, __u16 *number,
 	}
 	origin->peers++;
 	*number = ++buffer->used;
-	entry = &buffer->entries[*number - 1];
-	*entry = (struct pacto_entry){ .key = { .cgroup_id = words->cgroup_id,
-						.net_cookie = words->net_cookie,
-						.netns = words->netns,
-						.port = words->port,
-						.family = words->family } };
-	memcpy(entry->key.address, words->address, sizeof(entry->key.address));
-	return entry;
+	buffer->entries[*number - 1] = (struct pacto_entry){ .key = *key };
+	return &buffer->entries[*number - 1];
 }
 
-INLINE struct pacto_entry *entry_of(struct pacto_reader *reader, const struct key_words *words,
-				    const struct outcome *outcome)
+/* NULL: a peer that is new in this moment, whose place in the index is then `number`. */
+INLINE struct pacto_entry *look_up(const struct pacto_reader *reader, const struct pacto_peer_key *key,
+				   __u16 **number)
 {
 	struct pacto_buffer *buffer = reader->filling;
 
 	/* half the slots at most are used, so there is a free one */
-	for (__u64 slot = hash_of(reader, words) >> (64 - PACTO_TABLE_BITS);; slot++) {
-		__u16 *number = &buffer->index[slot & (PACTO_TABLE_SLOTS - 1)];
-
-		if (!*number)
-			return new_entry(reader, number, words, outcome);
-		if (is_same(words, &buffer->entries[*number - 1].key))
-			return &buffer->entries[*number - 1];
+	for (__u64 slot = hash_of(reader, key) >> (64 - PACTO_TABLE_BITS);; slot++) {
+		*number = &buffer->index[slot & (PACTO_TABLE_SLOTS - 1)];
+		if (!**number)
+			return NULL;
+		if (is_same(key, &buffer->entries[**number - 1].key))
+			return &buffer->entries[**number - 1];
 	}
 }
 
@@ -205,12 +191,8 @@ INLINE __u32 sum_of(__u32 count, __u64 more)
 	return more > UINT32_MAX - count ? UINT32_MAX : count + (__u32)more;
 }
 
-INLINE void add(struct pacto_reader *reader, const struct key_words *key, struct outcome outcome)
+INLINE void count_in(struct pacto_entry *entry, struct outcome outcome)
 {
-	struct pacto_entry *entry = entry_of(reader, key, &outcome);
-
-	if (!entry)
-		return;
 	if (outcome.kind == PACTO_CONNECTED) {
 		if (!entry->succeeded || is_later(outcome.stamp, entry->success_stamp))
 			entry->success_stamp = outcome.stamp;
@@ -226,8 +208,19 @@ INLINE void add(struct pacto_reader *reader, const struct key_words *key, struct
 	}
 }
 
+static void add(struct pacto_reader *reader, const struct pacto_peer_key *key, const struct outcome *outcome)
+{
+	__u16 *number;
+	struct pacto_entry *entry = look_up(reader, key, &number);
+
+	if (!entry)
+		entry = new_entry(reader, number, key, outcome);
+	if (entry)
+		count_in(entry, *outcome);
+}
+
 /* The kernel's share for this origin: past it, events were cut there. */
-static void read_head(struct pacto_reader *reader, const struct key_words *key,
+static void read_head(struct pacto_reader *reader, const struct pacto_peer_key *key,
 		      const struct pacto_spill *head)
 {
 	struct pacto_origin *origin;
@@ -255,6 +248,45 @@ INLINE int is_ours(const unaligned_flow *flow)
 	return flow->reason == PACTO_REASON_NONE;
 }
 
+INLINE struct pacto_peer_key key_of(const unaligned_flow *flow)
+{
+	struct pacto_peer_key key = { .cgroup_id = flow->cgroup_id,
+				      .net_cookie = flow->net_cookie,
+				      .rest = rest_of(flow->netns, flow->port, flow->family) };
+
+	memcpy(key.address, flow->address, sizeof(key.address));
+	return key;
+}
+
+INLINE struct outcome outcome_of(const unaligned_flow *flow)
+{
+	return (struct outcome){ flow->kind, flow->reason, flow->stamp, 1 };
+}
+
+static __attribute__((noinline)) void new_connection(struct pacto_reader *reader, const unaligned_flow *flow)
+{
+	struct pacto_peer_key key = key_of(flow);
+	struct outcome outcome = outcome_of(flow);
+
+	add(reader, &key, &outcome);
+}
+
+/*
+ * Nearly always of a peer that has an entry: its key and outcome never leave the registers, for nobody
+ * is given their address. That, and a key of five words, is a quarter of what a record costs.
+ */
+INLINE void connection(struct pacto_reader *reader, const unaligned_flow *flow)
+{
+	struct pacto_peer_key key = key_of(flow);
+	__u16 *number;
+	struct pacto_entry *entry = look_up(reader, &key, &number);
+
+	if (entry)
+		count_in(entry, outcome_of(flow));
+	else
+		new_connection(reader, flow);
+}
+
 int pacto_reader_feed(void *context, void *record, size_t size)
 {
 	struct pacto_reader *reader = context;
@@ -274,16 +306,7 @@ int pacto_reader_feed(void *context, void *record, size_t size)
 		else
 			buffer->log[buffer->logged++] = *flow;
 	} else {
-		struct key_words key = {
-			.cgroup_id = flow->cgroup_id,
-			.net_cookie = flow->net_cookie,
-			.netns = flow->netns,
-			.port = flow->port,
-			.family = flow->family,
-		};
-
-		memcpy(key.address, flow->address, sizeof(key.address));
-		add(reader, &key, (struct outcome){ flow->kind, flow->reason, flow->stamp, 1 });
+		connection(reader, flow);
 	}
 	return 0;
 }
@@ -291,20 +314,17 @@ int pacto_reader_feed(void *context, void *record, size_t size)
 void pacto_reader_feed_spilled(struct pacto_reader *reader, const struct pacto_spill_key *spilled,
 			       const struct pacto_spill *value)
 {
-	struct key_words key = {
-		.cgroup_id = spilled->cgroup_id,
-		.net_cookie = spilled->net_cookie,
-		.netns = spilled->netns,
-		.port = spilled->port,
-		.family = spilled->family,
-	};
+	struct pacto_peer_key key = { .cgroup_id = spilled->cgroup_id,
+				      .net_cookie = spilled->net_cookie,
+				      .rest = rest_of(spilled->netns, spilled->port, spilled->family) };
 	int kind = spilled->kind == PACTO_CONNECTED ? PACTO_CONNECTED : PACTO_FAILED;
+	struct outcome outcome = { kind, value->reason, value->stamp, value->count };
 
 	memcpy(key.address, spilled->address, sizeof(key.address));
 	if (spilled->kind == PACTO_SPILL_HEAD)
 		read_head(reader, &key, value);
 	else
-		add(reader, &key, (struct outcome){ kind, value->reason, value->stamp, value->count });
+		add(reader, &key, &outcome);
 }
 
 struct pacto_buffer *pacto_reader_take(struct pacto_reader *reader)

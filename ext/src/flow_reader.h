@@ -24,9 +24,25 @@
 #define PACTO_BATCH 256
 #define PACTO_SECRETS 5
 
+/* A peer of an origin. Its last four fields are one word, too: all of a key is then five. */
+struct pacto_peer_key {
+	__u64 cgroup_id;
+	__u64 net_cookie;
+	__u64 address[2]; /* the record's sixteen bytes */
+	union {
+		struct {
+			__u32 netns;
+			__u16 port;
+			__u8 family;
+			__u8 zero;
+		};
+		__u64 rest;
+	};
+};
+
 /* A cache line: counts are of a moment, from one take to the next. */
 struct pacto_entry {
-	struct pacto_spill_key key; /* its kind is 0: outcomes are columns here */
+	struct pacto_peer_key key; /* outcomes are columns here */
 	__u32 succeeded;
 	__u32 failed;
 	__u32 aborted;

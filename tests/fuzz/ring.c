@@ -13,7 +13,7 @@ static void check(const struct pacto_buffer *buffer)
 	for (unsigned int i = 0; i < buffer->used; i++) {
 		const struct pacto_entry *entry = &buffer->entries[i];
 
-		if (entry->key.kind || (!entry->succeeded && !entry->failed && !entry->aborted))
+		if (entry->key.zero || (!entry->succeeded && !entry->failed && !entry->aborted))
 			abort();
 	}
 	for (unsigned int i = 0, peers = 0; i < buffer->known; i++) {
