@@ -284,11 +284,10 @@ class Agent:
             last_published=now,
             collection=health.collection(),
             node=self._node_info(),
-            pods=self._view.snapshot(now),
         )
         tracer = self._tracer
         read = tracer is None or tracer.silent_seconds() < READER_SILENCE_SECONDS
-        self._publisher.publish(observation, now, vouch=read)
+        self._publisher.publish(observation, now, vouch=read, pods=self._view.snapshot(now))
         self._say(observation.collection.message or self._publisher.problem)
 
     def _say(self, problem: str) -> None:

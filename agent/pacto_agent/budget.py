@@ -9,8 +9,9 @@ takes; listeners only when no pod has peers left to give.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubectl_pacto.model.bounds import OBJECT_BYTES
 from kubectl_pacto.model.node import NodeRuntimeObservation, Peer, PodReason, PodView
@@ -24,6 +25,14 @@ class PodText(str):
     """One pod as JSON, where an object would have its tree: a full node's trees take several MiB."""
 
     __slots__ = ()
+
+
+class _Giving(NamedTuple):
+    """What a pod has that it could give."""
+
+    uid: str
+    peers: int
+    listeners: int
 
 
 def text_of(raw: dict[str, Any]) -> str:
@@ -48,20 +57,31 @@ def encoded(raw: dict[str, Any]) -> bytes:
     return text_of(raw).encode()
 
 
-def fit(observation: NodeRuntimeObservation, limit: int = OBJECT_BYTES) -> dict[str, Any]:
-    """The object of `observation` within `limit` bytes, each pod a PodText; cut ones are marked Truncated."""
-    pods = list(observation.pods)
-    texts = [_pod_text(observation, pod) for pod in pods]
+def fit(
+    observation: NodeRuntimeObservation, pods: Sequence[PodView], limit: int = OBJECT_BYTES
+) -> dict[str, Any]:
+    """The object of a view whose pods are these within `limit` bytes, each pod a PodText.
+
+    Those that are cut are marked Truncated. `pods` may make each pod anew when it is asked for.
+    """
+    texts, giving = [], []
+    for pod in pods:
+        texts.append(_pod_text(observation, pod))
+        giving.append(_Giving(pod.uid, len(pod.peers), len(pod.listeners)))
     raw = encode_node(replace(observation, pods=()))
     excess = len(_compact(raw)) + sum(len(text) + 1 for text in texts) + METADATA_BYTES - limit
+    cut: dict[int, PodView] = {}
     while excess > 0:
         number = max(
-            range(len(pods)), key=lambda at: (bool(pods[at].peers), len(texts[at]), pods[at].uid), default=-1
+            range(len(texts)),
+            key=lambda at: (bool(giving[at].peers), len(texts[at]), giving[at].uid),
+            default=-1,
         )
-        if number < 0 or not (pods[number].peers or pods[number].listeners):
+        if number < 0 or not (giving[number].peers or giving[number].listeners):
             break
-        pods[number] = _halved(pods[number])
-        text = _pod_text(observation, pods[number])
+        pod = cut[number] = _halved(cut.get(number) or pods[number])
+        giving[number] = _Giving(pod.uid, len(pod.peers), len(pod.listeners))
+        text = _pod_text(observation, pod)
         excess -= len(texts[number]) - len(text)
         texts[number] = text
     raw["pods"] = texts

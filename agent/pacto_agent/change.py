@@ -7,6 +7,7 @@ Counters alone are no change: they ride along with the next one.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from math import isnan, nan
@@ -26,12 +27,13 @@ class Told:
     times: array[float]
 
 
-def told_of(observation: NodeRuntimeObservation) -> Told:
-    """What verdicts read of this view."""
-    times = (_times(peer) for pod in observation.pods for peer in pod.peers)
-    return Told(
-        _head(observation), tuple(map(_pod, observation.pods)), array("d", chain.from_iterable(times))
-    )
+def told_of(observation: NodeRuntimeObservation, pods: Iterable[PodView]) -> Told:
+    """What verdicts read of a view whose pods are these."""
+    texts, times = [], array("d")
+    for pod in pods:
+        texts.append(_text(pod))
+        times.extend(chain.from_iterable(map(_times, pod.peers)))
+    return Told(_head(observation), tuple(texts), times)
 
 
 def changed(before: Told | None, after: Told, interval: float) -> bool:
@@ -52,7 +54,7 @@ def _head(observation: NodeRuntimeObservation) -> tuple[object, ...]:
     )
 
 
-def _pod(pod: PodView) -> bytes:
+def _text(pod: PodView) -> bytes:
     """All that must be equal, written out: two pods have the same text only when they are the same."""
     listeners = [(one.address, one.port, one.v6only) for one in pod.listeners]
     peers = [(one.address, one.port, one.failure_reason.value, bool(one.open)) for one in pod.peers]

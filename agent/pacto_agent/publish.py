@@ -7,12 +7,13 @@ hold the current view and the ring is being read: a heartbeat must never cover a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from kubectl_pacto.errors import SinkFailed
 from kubectl_pacto.model.bounds import STALENESS_INTERVALS
 from kubectl_pacto.model.instant import format_instant
-from kubectl_pacto.model.node import NodeRuntimeObservation
+from kubectl_pacto.model.node import NodeRuntimeObservation, PodView
 from pacto_agent.budget import fit
 from pacto_agent.change import Told, changed, told_of
 
@@ -63,23 +64,34 @@ class Publisher:
         self._held: Told | None = None
         self.problem = ""
 
-    def publish(self, observation: NodeRuntimeObservation, now: float, *, vouch: bool) -> None:
-        """One publish interval is over; `vouch`: the view is current as far as the agent knows."""
-        told = told_of(observation)
+    def publish(
+        self,
+        observation: NodeRuntimeObservation,
+        now: float,
+        *,
+        vouch: bool,
+        pods: Sequence[PodView] | None = None,
+    ) -> None:
+        """One publish interval is over; `vouch`: the view is current as far as the agent knows.
+
+        `pods`: those of the view, in place of `observation`'s; each may be made anew when it is asked for.
+        """
+        pods = observation.pods if pods is None else pods
+        told = told_of(observation, pods)
         try:
             if changed(self._held, told, self._interval):
-                self._put(observation, told)
+                self._put(observation, pods, told)
             if vouch and not self._renew(observation, now):
-                self._put(observation, told)
+                self._put(observation, pods, told)
                 self._renew(observation, now)
         except SinkFailed as error:
             self.problem = str(error)
         else:
             self.problem = ""
 
-    def _put(self, observation: NodeRuntimeObservation, told: Told) -> None:
+    def _put(self, observation: NodeRuntimeObservation, pods: Sequence[PodView], told: Told) -> None:
         self._held = None  # whatever becomes of the write, what the sink holds is unknown
-        self._sink.put(fit(observation))
+        self._sink.put(fit(observation, pods))
         self._held = told
 
     def _renew(self, observation: NodeRuntimeObservation, now: float) -> bool:

@@ -7,9 +7,9 @@ Events are applied in the order of the ring. A baseline is older than every even
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, overload
 
 from kubectl_pacto.model import bounds
 from kubectl_pacto.model.node import Listener, PodReason, PodView
@@ -236,24 +236,45 @@ class View:
             largest.peers.cut(len(largest.peers) - cut, now)
             excess -= cut
 
-    def snapshot(self, now: float) -> tuple[PodView, ...]:
-        """All pods as published, in the order of their UIDs."""
+    def snapshot(self, now: float) -> Snapshot:
+        """All pods as published, in the order of their UIDs; as long as nothing else is told to this view."""
         for pod in self._pods.values():
             pod.peers.cut(bounds.PEERS_PER_POD, now)
-        return tuple(self._pod_view(self._pods[uid], now) for uid in sorted(self._pods))
+        return Snapshot([self._pods[uid] for uid in sorted(self._pods)], now)
 
-    def _pod_view(self, pod: _Pod, now: float) -> PodView:
-        own = not (pod.place.host_network or pod.place.shared)
-        listeners = _published(pod.sockets.values()) if own else ()
-        reasons = tuple(_reasons(pod, now, cut=len(listeners) > bounds.LISTENERS_PER_POD))
-        return PodView(
-            uid=pod.place.uid,
-            baseline_at=pod.baseline_at,
-            complete=not reasons,
-            reasons=reasons,
-            listeners=listeners[: bounds.LISTENERS_PER_POD],
-            peers=pod.peers.snapshot() if own else (),
-        )
+
+class Snapshot(Sequence[PodView]):
+    """Pods that are written out when they are asked for: all of a full node at once are MiBs."""
+
+    def __init__(self, pods: list[_Pod], now: float) -> None:
+        self._pods = pods
+        self._now = now
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    @overload
+    def __getitem__(self, at: int) -> PodView: ...
+    @overload
+    def __getitem__(self, at: slice) -> Snapshot: ...
+    def __getitem__(self, at: int | slice) -> PodView | Snapshot:
+        if isinstance(at, slice):
+            return Snapshot(self._pods[at], self._now)
+        return _pod_view(self._pods[at], self._now)
+
+
+def _pod_view(pod: _Pod, now: float) -> PodView:
+    own = not (pod.place.host_network or pod.place.shared)
+    listeners = _published(pod.sockets.values()) if own else ()
+    reasons = tuple(_reasons(pod, now, cut=len(listeners) > bounds.LISTENERS_PER_POD))
+    return PodView(
+        uid=pod.place.uid,
+        baseline_at=pod.baseline_at,
+        complete=not reasons,
+        reasons=reasons,
+        listeners=listeners[: bounds.LISTENERS_PER_POD],
+        peers=pod.peers.snapshot() if own else (),
+    )
 
 
 def _is_before(place: Place, told: ConnectionSums | Cut) -> bool:

@@ -129,9 +129,8 @@ class Node:
             node_name="bench",
             last_published=self.now,
             collection=self._health.collection(),
-            pods=self.view.snapshot(self.now),
         )
-        self._publisher.publish(observation, self.now, vouch=True)
+        self._publisher.publish(observation, self.now, vouch=True, pods=self.view.snapshot(self.now))
         assert not self._publisher.problem
 
 

@@ -17,7 +17,7 @@ from pacto_agent.budget import METADATA_BYTES, encoded, fit, text_of, unpacked
 
 def whole(view: NodeRuntimeObservation, limit: int = bounds.OBJECT_BYTES) -> dict[str, Any]:
     """What fits, as a tree."""
-    return unpacked(fit(view, limit))
+    return unpacked(fit(view, view.pods, limit))
 
 
 def peer(number: int, **more: object) -> Peer:
@@ -45,8 +45,8 @@ def node(*pods: PodView) -> NodeRuntimeObservation:
 
 def test_a_usual_node_is_left_alone() -> None:
     view = node(*(pod(number, listeners=3, peers=20) for number in range(60)))
-    assert unpacked(fit(view)) == encode_node(view)
-    assert text_of(fit(view)) == text_of(encode_node(view))
+    assert unpacked(fit(view, view.pods)) == encode_node(view)
+    assert text_of(fit(view, view.pods)) == text_of(encode_node(view))
 
 
 def test_the_worst_node_at_every_bound_fits() -> None:
