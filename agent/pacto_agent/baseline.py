@@ -9,22 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
-from pacto_agent.flows import HeldSocket, Sockets, sort_out
+from pacto_agent.flows import HeldSocket, Sockets, Sorting
 from pacto_native.procnet import scan_sockets
 
 CHUNK_BYTES: Final = 64 << 10
 TABLES: Final = ("tcp", "tcp6")
-
-
-@dataclass(slots=True)
-class _Rows:
-    """What was read of one namespace so far."""
-
-    kept: list[HeldSocket] = field(default_factory=list)
-    malformed: int = 0
 
 
 def read_sockets(proc: str, pids: Iterable[int], stop: Callable[[], bool] = lambda: False) -> Sockets | None:
@@ -33,17 +24,17 @@ def read_sockets(proc: str, pids: Iterable[int], stop: Callable[[], bool] = lamb
     `stop` is asked between pieces: a shutdown need not wait for a namespace of 50,000 sockets.
     """
     for pid in pids:
-        rows = _Rows()
+        found = Sorting()
         try:
             for table in TABLES:
-                _read_table(os.path.join(proc, str(pid), "net", table), rows, stop)
+                _read_table(os.path.join(proc, str(pid), "net", table), found, stop)
         except (FileNotFoundError, ProcessLookupError):
             continue
-        return sort_out(rows.kept, rows.malformed)
+        return found.sockets()
     return None
 
 
-def _read_table(path: str, rows: _Rows, stop: Callable[[], bool]) -> None:
+def _read_table(path: str, into: Sorting, stop: Callable[[], bool]) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -54,12 +45,10 @@ def _read_table(path: str, rows: _Rows, stop: Callable[[], bool]) -> None:
         tail = b""
         while not stop() and (piece := os.read(descriptor, CHUNK_BYTES)):
             text = tail + piece
-            found, malformed, used = scan_sockets(text)
-            rows.kept += (
-                HeldSocket(state, inode, local, port, remote, remote_port, retransmits)
-                for state, _, local, port, remote, remote_port, retransmits, inode in found
-            )
-            rows.malformed += malformed
+            rows, malformed, used = scan_sockets(text)
+            for state, _, local, port, remote, remote_port, retransmits, inode in rows:
+                into.add(HeldSocket(state, inode, local, port, remote, remote_port, retransmits))
+            into.malformed += malformed
             tail = text[used:]
     finally:
         os.close(descriptor)

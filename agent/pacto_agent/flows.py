@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
@@ -72,21 +71,33 @@ class Sockets:
     malformed: int = 0
 
 
-def sort_out(held: Sequence[HeldSocket], malformed: int = 0) -> Sockets:
-    """Listeners, and what is outbound: its local port is no listener's of the namespace."""
-    listeners = tuple(
-        ListeningSocket(one.inode, address_text(one.local), one.local_port, one.v6only, one.cgroup_id)
-        for one in held
-        if one.state == LISTENING and one.inode and one.local_port
-    )
-    served = {socket.port for socket in listeners}
-    outbound = tuple(
-        Connection(address_text(one.remote), one.remote_port, one.state == SYN_SENT, one.cgroup_id)
-        for one in held
-        if (one.state == ESTABLISHED and one.local_port not in served)
-        or (one.state == SYN_SENT and one.retransmits)
-    )
-    return Sockets(listeners, outbound, malformed)
+class Sorting:
+    """Sorts the sockets of one namespace as they are read, and holds what will be told of them alone."""
+
+    def __init__(self) -> None:
+        self._listeners: list[ListeningSocket] = []
+        self._others: list[tuple[int, Connection]] = []  # with the local port, if a listener may have it
+        self.malformed = 0
+
+    def add(self, one: HeldSocket) -> None:
+        """One more socket."""
+        if one.state == LISTENING:
+            if one.inode and one.local_port:
+                self._listeners.append(
+                    ListeningSocket(
+                        one.inode, address_text(one.local), one.local_port, one.v6only, one.cgroup_id
+                    )
+                )
+        elif one.state == ESTABLISHED or (one.state == SYN_SENT and one.retransmits):
+            pending = one.state == SYN_SENT
+            other = Connection(address_text(one.remote), one.remote_port, pending, one.cgroup_id)
+            self._others.append((0 if pending else one.local_port, other))
+
+    def sockets(self) -> Sockets:
+        """Listeners, and what is outbound: its local port is no listener's of the namespace."""
+        served = {socket.port for socket in self._listeners}
+        outbound = tuple(other for port, other in self._others if port not in served)
+        return Sockets(tuple(self._listeners), outbound, self.malformed)
 
 
 @dataclass(frozen=True, slots=True)

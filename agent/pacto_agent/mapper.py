@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from kubectl_pacto.errors import PactoError, ResyncFailed
 from pacto_agent.baseline import read_sockets
-from pacto_agent.flows import HeldSocket, Sockets, sort_out
+from pacto_agent.flows import Sockets, Sorting
 from pacto_agent.iterators import Iterators, open_iterators
 from pacto_agent.podmap import Place, PodMap, PodMapBuilder
 from pacto_agent.podscan import CgroupTree, add_cgroups, boot_time, pids_of_pods, read_pods
@@ -118,12 +118,14 @@ class IterMapper:
         self, places: Iterable[Place], known: Callable[[str], frozenset[int]]
     ) -> Iterator[tuple[str, Sockets | None]]:
         """All namespaces in one pass over the descriptors of all processes."""
-        held: dict[int, list[HeldSocket]] = {}
+        wanted = list(places)
+        held = {place.netns: Sorting() for place in wanted}
         for netns, row in self._iterators.sockets():
-            held.setdefault(netns, []).append(row)
+            if netns in held:
+                held[netns].add(row)
         unheld: list[tuple[Place, Sockets, frozenset[int]]] = []
-        for place in places:
-            sockets = sort_out(held.get(place.netns, []))
+        for place in wanted:
+            sockets = held[place.netns].sockets()
             missing = known(place.uid) - {socket.inode for socket in sockets.listeners}
             if missing:
                 unheld.append((place, sockets, missing))

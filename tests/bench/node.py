@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, cast
 
 from kubectl_pacto.model import bounds
-from pacto_agent.flows import ListeningSocket, Sockets
-from pacto_agent.podmap import Place, PodMap
+from pacto_agent.flows import LISTENING, HeldSocket
+from pacto_agent.iterators import Iterators
+from pacto_agent.mapper import IterMapper
+from pacto_agent.podmap import IdentifiedProcess, Place, PodMap
+from pacto_agent.podscan import find_tree
 from pacto_native.rows import CONNECTED, FAILED
 
 FLOW: Final = struct.Struct("=QQII16sHBBBBH")  # bpf/flow.h
@@ -43,15 +46,39 @@ def _record(number: int, pod: int, peer: int) -> bytes:
     )
 
 
-class FullMapper:
-    """Stands where the agent's mapper does, and always finds the same full node."""
-
-    name = "bench"
-    slow = False
+class FullIterators:
+    """Stands where the kernel's iterators do, and always lists the same full node's sockets."""
 
     def __init__(self, listeners: int) -> None:
         """`listeners` of each pod."""
         self._listeners = listeners
+
+    def processes(self) -> Iterator[IdentifiedProcess]:
+        """None: FullMapper has the pods."""
+        return iter(())
+
+    def sockets(self) -> Iterator[tuple[int, HeldSocket]]:
+        """Rows as the kernel's: each pod's listeners."""
+        for pod in range(bounds.PODS_PER_NODE):
+            for number in range(self._listeners):
+                inode = (FIRST_NETNS + pod) * 64 + number
+                local, remote = bytes(4), bytes([0, 0, 0, 0])
+                cgroup = FIRST_CGROUP + pod
+                yield (
+                    FIRST_NETNS + pod,
+                    HeldSocket(LISTENING, inode, local, 8000 + number, remote, 0, 0, None, cgroup),
+                )
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class FullMapper(IterMapper):
+    """The agent's mapper, on a node whose pods and sockets are always the same."""
+
+    def __init__(self, listeners: int) -> None:
+        """`listeners` of each pod."""
+        super().__init__(cast(Iterators, FullIterators(listeners)), "/proc", find_tree("/no-such-tree"))
 
     def pods(self, previous: PodMap) -> PodMap:
         """The map of 256 pods."""
@@ -67,18 +94,3 @@ class FullMapper:
             namespaces=frozenset(place.netns for place in places),
             processes=4 * len(places),
         )
-
-    def baselines(
-        self, places: Iterable[Place], known: Callable[[str], frozenset[int]]
-    ) -> Iterator[tuple[str, Sockets | None]]:
-        """The listeners of each pod."""
-        del known
-        for place in places:
-            listeners = tuple(
-                ListeningSocket(place.netns * 64 + number, "0.0.0.0", 8000 + number)
-                for number in range(self._listeners)
-            )
-            yield place.uid, Sockets(listeners)
-
-    def close(self) -> None:
-        """Nothing is held."""

@@ -14,7 +14,7 @@ import pytest
 
 from kubectl_pacto.errors import ResyncFailed
 from pacto_agent import iterators
-from pacto_agent.flows import HeldSocket, sort_out
+from pacto_agent.flows import HeldSocket, Sorting
 from pacto_agent.iterators import SOCKET, Iterators
 from pacto_agent.libbpf import Libbpf
 
@@ -91,7 +91,11 @@ def test_what_either_mapper_reads_is_sorted_out_alike() -> None:
         HeldSocket(2, 5, local, 40002, peer, 5433, 0),  # its first SYN may still be answered
         HeldSocket(2, 6, local, 40003, peer, 5434, 2, None, 9),
     ]
-    sockets = sort_out(held, malformed=3)
+    sorting = Sorting()
+    for one in held:
+        sorting.add(one)
+    sorting.malformed = 3
+    sockets = sorting.sockets()
     assert [(one.inode, one.port) for one in sockets.listeners] == [(1, 80)]
     assert [(one.port, one.pending, one.cgroup_id) for one in sockets.outbound] == [
         (5432, False, 0),
