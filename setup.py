@@ -12,6 +12,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,6 +24,9 @@ NATIVE = sys.platform == "linux" and os.environ.get("PACTO_PURE") != "1"
 BPF_SOURCES = ["bpf/flow.bpf.c", "bpf/flow.h", "bpf/iter.bpf.c", "bpf/iter.h", "bpf/kernel.h"]
 BPF_PROGRAMS = ["flow", "iter"]
 BPF_ARCHITECTURES = {"x86_64": "x86", "aarch64": "arm64"}
+# One build for this Python and all later ones. The buffer protocol, which the readers take bytes by, is part
+# of the stable ABI since 3.11; a Python without the GIL has no stable ABI.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 C_FLAGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-O2", "-fno-strict-aliasing"]
 
 
@@ -34,6 +38,8 @@ def extension(name: str, *c_sources: str) -> Extension:
         include_dirs=["bpf", "ext/src"],
         depends=["bpf/flow.h", "ext/pacto_native/flow.pxd", *map(str, sorted(Path("ext/src").glob("*.h")))],
         extra_compile_args=C_FLAGS,
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+        py_limited_api=STABLE,
     )
 
 
@@ -121,6 +127,7 @@ if NATIVE:
     setup(
         ext_modules=extensions(),
         cffi_modules=["ext/pacto_native/build_libbpf.py:ffibuilder"],
+        options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
         cmdclass={"build": Build, "build_bpf": BuildBpf},
     )
 else:

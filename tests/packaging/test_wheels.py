@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -67,14 +68,23 @@ def test_an_sdist_makes_an_sdist_again(unpacked: Path) -> None:
 def test_a_native_wheel_has_modules_objects_and_data(native_wheel: Path) -> None:
     names = members(native_wheel)
     assert "linux" in native_wheel.name
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    assert {f"pacto_native/{name}{suffix}" for name in ("ring", "procnet", "procfs")} <= names
-    assert "pacto_native/_libbpf.abi3.so" in names
+    assert {f"pacto_native/{name}.abi3.so" for name in NATIVE_MODULES} <= names
     objects = {f"pacto_agent/{path.name.removesuffix('.c')}.o" for path in ROOT.glob("bpf/*.bpf.c")}
     assert objects <= names
     assert package_files(".py", ".pyi", ".yaml", ".json", "py.typed") <= names
     allowed = ({one for one in names if one.endswith(".so")} | objects) & names
     assert not [name for name in names - allowed if BUILT.search(name)]
+
+
+def test_a_native_wheel_serves_every_later_python(native_wheel: Path) -> None:
+    """Its name says so, and its modules ask Python for nothing outside the stable ABI of 3.11."""
+    assert "-cp311-abi3-" in native_wheel.name
+    require("packaging", "" if find_spec("abi3audit") else "not installed: abi3audit (pip)")
+    command = [sys.executable, "-m", "abi3audit", "--strict", "--report", str(native_wheel)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (told,) = json.loads(done.stdout)["specs"].values()
+    assert len(told["wheel"]) == len(NATIVE_MODULES)
 
 
 def test_a_native_wheel_needs_no_libbpf_of_the_system(native_wheel: Path, tmp_path: Path) -> None:
