@@ -29,7 +29,8 @@ from kubectl_pacto.collect.registry_errors import (
 )
 from kubectl_pacto.controller.downloads import own_credentials
 from kubectl_pacto.controller.events import News, post
-from kubectl_pacto.controller.revisions import Had, Revision, Revisions
+from kubectl_pacto.controller.revision_table import Revision
+from kubectl_pacto.controller.revisions import Had, Revisions
 from kubectl_pacto.engine.layers import validate
 from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.client import Client
@@ -117,18 +118,17 @@ class Mirror:
             self._seen.pop(self._lost.pop(), None)
         for key in self._seen.keys() - known.keys():
             del self._seen[key]
-        owned: defaultdict[str, list[Revision]] = defaultdict(list)
-        for item in self._revisions.table.contents()[0]:
-            owned[item.owner].append(item)
+        table, names = self._revisions.table, self._revisions.table.owned()
         now, never = _Round(_limit(len(known))), _Seen("")
         for key in sorted(known, key=lambda key: (self._seen.get(key, never).at, key)):
             if stop.is_set():
                 return
             one = known[key]
+            owned = [item for name in names.get((key[0], one.uid), ()) if (item := table.get((key[0], name)))]
             try:
-                meant = self._look(client, key, one, now, owned[one.uid])
+                meant = self._look(client, key, one, now, owned)
                 if meant is not None:
-                    self._revisions.prune(client, one, owned[one.uid], meant)
+                    self._revisions.prune(client, one, owned, meant)
             except PactoError as error:
                 self._failed(client, key, one, error)
 

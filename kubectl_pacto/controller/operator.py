@@ -23,7 +23,6 @@ from kubectl_pacto.controller.options import Settings
 from kubectl_pacto.controller.queue import Taken, WorkQueue
 from kubectl_pacto.controller.reconcile import Parts, Reconciler
 from kubectl_pacto.controller.registry_side import RegistrySide, Work
-from kubectl_pacto.controller.revisions import decode_revision
 from kubectl_pacto.controller.triggers import Triggers
 from kubectl_pacto.kube.errors import ApiConflict, ApiError
 from kubectl_pacto.kube.paths import PACTO_API, leases, namespaced
@@ -109,7 +108,8 @@ class Operator:
             else:
                 found[kind.kind] = Reflector(path, kind.decode, table, optional=kind.optional)
         path = namespaced(PACTO_API, watched, REVISIONS) if watched else f"{PACTO_API}/{REVISIONS}"
-        found["PactoRevision"] = Reflector(path, decode_revision, self._registries.revisions.table)
+        revisions = self._registries.revisions.table
+        found["PactoRevision"] = Reflector(path, revisions.decode, revisions)
         kernel = self.settings.checks.kernel
         if kernel.enabled:
             found[HEARTBEATS] = Reflector(leases(kernel.namespace), _lease, self.heartbeats)

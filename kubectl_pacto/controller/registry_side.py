@@ -16,7 +16,8 @@ from kubectl_pacto.controller.downloads import Downloads
 from kubectl_pacto.controller.loader import contracts
 from kubectl_pacto.controller.mirror import MIRROR_SECONDS, Mirror
 from kubectl_pacto.controller.pull_secrets import LOOK_SECONDS, PullSecrets
-from kubectl_pacto.controller.revisions import Revision, Revisions
+from kubectl_pacto.controller.revision_table import Revision, RevisionTable
+from kubectl_pacto.controller.revisions import Revisions
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.reflector import Key
 
@@ -38,7 +39,7 @@ class RegistrySide:
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._pactos, self._check = pactos, check
-        self.revisions = Revisions(Table(self._revision_changed))
+        self.revisions = Revisions(RevisionTable(self._revision_lost))
         self._seconds = mirror_seconds, look_seconds
         self.downloads = Downloads(contracts(insecure), check)
         self.mirror = Mirror(pactos, self.revisions, contracts(insecure), moved=self._changed)
@@ -48,11 +49,9 @@ class RegistrySide:
         self.downloads.expire(key)
         self._check(key)
 
-    def _revision_changed(self, key: Key, before: Revision | None, after: Revision | None) -> None:
+    def _revision_lost(self, before: Revision) -> None:
         # one that somebody deleted is made again
-        if before is None or after is not None:
-            return
-        owner = key[0], before.pacto
+        owner = before.namespace, before.pacto
         known = self._pactos.get(owner)
         if known is None or known.uid != before.owner:
             return

@@ -10,22 +10,20 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import sys
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_pacto.collect.contracts import CONTRACT_FILE
-from kubectl_pacto.collect.live import Table
 from kubectl_pacto.collect.live_kinds import Known
 from kubectl_pacto.conformance.source import Loaded
 from kubectl_pacto.controller.events import News, post
+from kubectl_pacto.controller.revision_table import Revision, RevisionTable
 from kubectl_pacto.kube.client import Client
 from kubectl_pacto.kube.errors import ApiConflict, ApiError, ApiNotFound
 from kubectl_pacto.kube.paths import PACTO_API, namespaced
 from kubectl_pacto.model.contract import Contract
-from kubectl_pacto.model.fields import Fields
 from kubectl_pacto.model.group import API_VERSION, GROUP
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.pacto import Pacto
@@ -36,41 +34,6 @@ NAME_LENGTH: Final = 253
 SUPERSEDED: Final = 100
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """A PactoRevision as far as it matters here; `owner` is the uid of its Pacto."""
-
-    namespace: str
-    name: str
-    uid: str
-    pacto: str
-    owner: str
-    oci: str
-    digest: str
-    created: str
-    is_resolved: bool
-
-
-def decode_revision(raw: dict[str, Any]) -> Revision:
-    """A PactoRevision. Raises MalformedObject."""
-    top = Fields(raw)
-    metadata, spec = top.child("metadata"), top.child("spec")
-    source = spec.child("source")
-    owners = [item.text("uid") for item in metadata.children("ownerReferences") if item.flag("controller")]
-    return Revision(
-        # a Pacto's revisions share what they have in common: there may be many
-        sys.intern(metadata.text("namespace")),
-        metadata.text("name"),
-        metadata.text("uid"),
-        sys.intern(spec.text("pactoRef")),
-        sys.intern(owners[0]) if owners else "",
-        source.text("oci"),
-        source.text("digest"),
-        metadata.text("creationTimestamp"),
-        top.child("status").flag("resolved"),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +49,8 @@ class Had:
 class Revisions:
     """Makes revisions; `table` holds all there are, `clock` is the wall clock."""
 
-    def __init__(self, table: Table[Revision] | None = None, clock: Callable[[], float] = time.time) -> None:
-        self.table: Table[Revision] = Table() if table is None else table
+    def __init__(self, table: RevisionTable | None = None, clock: Callable[[], float] = time.time) -> None:
+        self.table = RevisionTable() if table is None else table
         self._clock = clock
 
     def ensure(self, client: Client, known: Known, loaded: Loaded) -> str:

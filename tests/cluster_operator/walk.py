@@ -21,7 +21,7 @@ from kubectl_pacto.controller.election import LEASE_NAME, Election
 from kubectl_pacto.controller.node_agent import GONE_SECONDS, NodeAgents
 from kubectl_pacto.controller.operator import Operator
 from kubectl_pacto.controller.options import Settings
-from kubectl_pacto.controller.revisions import decode_revision
+from kubectl_pacto.controller.revision_table import decode_revision
 from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.errors import ApiConflict
 from kubectl_pacto.kube.polled import PolledObject
@@ -117,9 +117,9 @@ def check(walk: Walk) -> None:
     walk.refusals.say(json.dumps(found.get("status", {})))
     for raw in walk.admin.items(GROUP, "PactoRevision", walk.namespace):
         if raw["spec"]["pactoRef"] == walk.name:
-            revision = replace(decode_revision(raw), created="")
+            revision = replace(decode_revision(raw), created=0.0)
             # as many as it takes for this one to be the one too many
-            spare = [replace(revision, name=f"none-{number:04}", created="x") for number in range(100)]
+            spare = [replace(revision, name=f"none-{number:04}", created=1.0) for number in range(100)]
             walk.operator._registries.revisions.prune(walk.client, known, [revision, *spare], set())
 
 

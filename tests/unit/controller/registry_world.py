@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kubectl_pacto.collect.live import Table
 from kubectl_pacto.collect.live_kinds import Known
-from kubectl_pacto.controller.revisions import Revision, decode_revision
+from kubectl_pacto.controller.revision_table import RevisionTable
 from kubectl_pacto.kube.client import METADATA_ONLY
 from kubectl_pacto.kube.errors import ApiConflict, ApiForbidden, ApiNotFound
 from kubectl_pacto.model.pacto import Pacto
@@ -24,7 +23,7 @@ class RevisionApi:
     """A client that is the API itself; what it keeps is in `table`, as a watch would bring it."""
 
     def __init__(self) -> None:
-        self.table: Table[Revision] = Table()
+        self.table = RevisionTable()
         self.revisions: dict[str, Raw] = {}
         self.secrets: dict[str, Raw] = {}
         self.events: list[Raw] = []
@@ -35,7 +34,7 @@ class RevisionApi:
         """Keep a revision."""
         name = raw["metadata"]["name"]
         self.revisions[name] = raw
-        self.table.put((raw["metadata"]["namespace"], name), decode_revision(raw))
+        self.table.put((raw["metadata"]["namespace"], name), self.table.decode(raw))
 
     def lose(self, name: str) -> None:
         """Somebody deletes a revision."""

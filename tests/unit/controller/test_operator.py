@@ -14,7 +14,6 @@ from kubectl_pacto.controller import operator as module
 from kubectl_pacto.controller.connection import Connection
 from kubectl_pacto.controller.operator import Operator
 from kubectl_pacto.controller.options import settings
-from kubectl_pacto.controller.revisions import decode_revision
 from kubectl_pacto.kube.polled import PolledObject
 from kubectl_pacto.kube.reflector import Key
 from kubectl_pacto.kube.transport import Server
@@ -139,7 +138,7 @@ def test_a_deleted_revision_has_its_pacto_checked_where_it_is_the_current_one(
     revised = operator._registries.revisions.table
     raw = revision_like("r1", owner=owner)
     raw["metadata"]["namespace"] = "shop"
-    revised.put(("shop", "r1"), decode_revision(raw))
+    revised.put(("shop", "r1"), revised.decode(raw))
     assert due(operator) == set()
     revised.drop(("shop", "r1"))
     assert due(operator) == ({KEY} if is_checked else set())

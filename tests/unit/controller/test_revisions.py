@@ -11,7 +11,8 @@ import pytest
 from kubectl_pacto.collect.live_kinds import Known
 from kubectl_pacto.conformance.source import load_offline
 from kubectl_pacto.controller.pacto_schema import revision_crd
-from kubectl_pacto.controller.revisions import SUPERSEDED, Had, Revisions, decode_revision, revision_name
+from kubectl_pacto.controller.revision_table import decode_revision
+from kubectl_pacto.controller.revisions import SUPERSEDED, Had, Revisions, revision_name
 from kubectl_pacto.kube.errors import ApiConflict, ApiError, ApiForbidden
 from kubectl_pacto.model.pacto import Pacto
 from tests.support.builders import inline_contract
