@@ -10,6 +10,10 @@ _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))"
 )
 
+# what `format_instant` can spell: a zone may carry a time of these years out of them
+_FIRST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+_END = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp() + 1
+
 
 def parse_instant(text: str) -> float:
     """POSIX seconds of an RFC 3339 time.
@@ -29,7 +33,10 @@ def parse_instant(text: str) -> float:
     except ValueError as error:
         raise ValueError(f"{text!r} is not an RFC 3339 time: {error}") from None
     # a leap second reads as the second after :59, as POSIX time has it
-    return whole + max(0, second - 59) + (float("0." + match[7]) if match[7] else 0.0)
+    instant = whole + max(0, second - 59) + (float("0." + match[7]) if match[7] else 0.0)
+    if not _FIRST <= instant < _END:
+        raise ValueError(f"{text!r} is outside the years 1 to 9999 in UTC, where no time can be written")
+    return instant
 
 
 def format_instant(instant: float, *, digits: int = 0) -> str:
