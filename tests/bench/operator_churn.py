@@ -37,16 +37,17 @@ if __name__ == "__main__":
     time.time, time.monotonic = CLOCK.wall, CLOCK.monotonic
 
 import argparse  # noqa: E402
+import gc  # noqa: E402
 import http.client  # noqa: E402
 import json  # noqa: E402
 import logging  # noqa: E402
+import os  # noqa: E402
 import random  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 import threading  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
-from os import getpid  # noqa: E402
 from urllib.parse import urlencode  # noqa: E402
 
 from kubectl_pacto.collect.compact import POOL  # noqa: E402
@@ -62,6 +63,7 @@ TICK: Final = 10.0
 RENEWAL: Final = 30.0
 CLEANING: Final = 60.0
 CATCH_UP: Final = 60.0
+ARENAS: Final = ("MALLOC_ARENA_MAX", "1")
 POD: Final = {"POD_NAMESPACE": "pacto-operator-system", "POD_NAME": "churn"}
 
 
@@ -157,6 +159,10 @@ class Day:
         found["pool"] = len(POOL)
         return found
 
+    def revisions(self) -> int:
+        """How many revisions the simulated cluster has by now: those of all edits stay."""
+        return len(self.operator._registries.revisions.table)
+
     def close(self) -> None:
         """End everything."""
         self.operator.close()
@@ -176,6 +182,12 @@ def a_day(shape: Shape, pace: float) -> Iterator[tuple[Day, int]]:
             day.close()
 
 
+def blocks() -> int:
+    """How many blocks of memory Python's objects have: what is kept, without the gaps in between."""
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
 def slope(points: list[float]) -> float:
     """By how much a series grows from one point to the next, by least squares."""
     middle, mean = (len(points) - 1) / 2, sum(points) / len(points)
@@ -185,7 +197,7 @@ def slope(points: list[float]) -> float:
 
 def live_through(shape: Shape, given: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     """A row of figures for each hour, or as often as told."""
-    process = Process(getpid())
+    process = Process(os.getpid())
     with a_day(shape, given.pace) as (day, port):
         began, passed = CLOCK.passed, 0.0
         while passed < given.hours * 3600:
@@ -195,17 +207,27 @@ def live_through(shape: Shape, given: argparse.Namespace, rows: list[dict[str, A
                 resident, _ = process.memory()
                 lists = sum(one.lists for one in day.operator.reflectors.values())
                 row = {"hour": passed / 3600, "mib": resident, "checks": day.checks, "lists": lists}
+                row |= {"blocks": blocks(), "revisions": day.revisions()}
                 rows.append({**row, "cpu": process.cpu(), "sizes": day.sizes()})
                 if not given.json:
                     print(
-                        f"hour {passed / 3600:3.0f}: {resident:.1f} MiB, {day.checks} checks, {lists} lists, "
-                        f"{sum(rows[-1]['sizes'].values())} entries",
+                        f"hour {passed / 3600:3.0f}: {resident:.1f} MiB, {rows[-1]['blocks']} blocks, "
+                        f"{day.checks} checks, {lists} lists, {sum(rows[-1]['sizes'].values())} entries, "
+                        f"{day.revisions()} revisions",
                         flush=True,
                     )
         # an interval in peace: what was about to be checked again has been
         for _ in range(int(shape.interval / TICK) + 1):
             day.tick()
         rows[-1]["server"] = ask(port, "stats")
+
+
+def as_deployed() -> None:
+    """Begin anew with the allocator set as the operator's Deployment sets it."""
+    (name, value) = ARENAS
+    if os.environ.get(name) != value:
+        os.environ[name] = value
+        os.execv(sys.executable, sys.orig_argv)
 
 
 def main() -> int:
@@ -218,6 +240,7 @@ def main() -> int:
     made.add_argument("--pace", type=float, default=1.0, help="so many times as much happens")
     made.add_argument("--json", action="store_true")
     given = made.parse_args()
+    as_deployed()
     logging.disable(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rows: list[dict[str, Any]] = []
@@ -227,11 +250,13 @@ def main() -> int:
     if given.json:
         print(json.dumps(rows))
         return 0
-    settled = [row["mib"] for row in rows[len(rows) // 4 :]]
+    settled = rows[len(rows) // 4 :]
     print(f"{shape.pactos} Pactos, {shape.nodes} nodes, {shape.pods} pods")
     print(f"{given.hours:g} simulated hours took {REAL() - began:.0f} s")
-    growth = slope(settled) * 1024 * 3600 / given.every
-    print(f"after the first quarter: {growth:+.1f} KiB an hour")
+    each = 3600 / given.every
+    resident, kept, more = (slope([row[name] for row in settled]) for name in ("mib", "blocks", "revisions"))
+    print(f"after the first quarter: {resident * 1024 * each:+.1f} KiB resident an hour")
+    print(f"and {kept * each:+.0f} blocks an hour with {more * each:+.1f} revisions")
     print(f"verdicts {verdicts} {rows[-1]['server']['findings'] or ''}")
     return 0 if set(verdicts) == {"Compliant"} else 1
 

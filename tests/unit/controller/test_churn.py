@@ -15,12 +15,16 @@ import pytest
 ROOT = Path(__file__).parents[3]
 NODES = 24
 MINUTES = 10
+# caches that are not full yet; a status or a contract has as many
+SWING = 1000
+# what is packed of it, and its contract for an hour
+BLOCKS_OF_A_REVISION = 100
 
 
 @cache
-def life(pactos: int) -> list[dict[str, Any]]:
+def life(pactos: int, minutes: int = MINUTES) -> list[dict[str, Any]]:
     """A row for every 150 s; all watches are broken three times, a third of the pods are replaced."""
-    options = {"hours": MINUTES / 60, "pace": 9, "pactos": pactos, "nodes": NODES, "every": 150}
+    options = {"hours": minutes / 60, "pace": 9, "pactos": pactos, "nodes": NODES, "every": 150}
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     # a process of its own, because its clocks are not the machine's
     command = [sys.executable, "-m", "tests.bench.operator_churn", "--json", *words]
@@ -48,6 +52,16 @@ def test_nothing_that_is_kept_outlives_what_it_is_about(pactos: int) -> None:
         # those that were edited away go within the hour
         assert sizes["contracts"] <= 2 * pactos
         assert sizes["pool"] <= 10 * pactos + 50
+
+
+def test_what_python_keeps_does_not_grow() -> None:
+    """In blocks of memory, which also counts what no table knows of. By then all has been used once."""
+    rows = life(10, 60)
+    settled, end = rows[7], rows[-1]
+    assert end["checks"] - settled["checks"] > 50
+    assert end["lists"] > settled["lists"]
+    made = end["revisions"] - settled["revisions"]
+    assert end["blocks"] - settled["blocks"] < SWING + BLOCKS_OF_A_REVISION * made
 
 
 def test_broken_watches_and_edits_were_lived_through() -> None:
