@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import textwrap
 
 import click
 
+from kubectl_pacto.cli.options import unknown_code
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.explain import Page, pages
 
@@ -29,9 +29,7 @@ def explain(*, code: str | None, form: str) -> None:
         return
     page = found.get(code.upper().replace("-", "_"))
     if page is None:
-        near = difflib.get_close_matches(code.upper(), found, n=3, cutoff=0.5)
-        meant = f"; did you mean {', '.join(near)}?" if near else ""
-        raise UsageError(f"no finding is called {code}{meant} (`kubectl pacto explain` lists them)")
+        raise UsageError(unknown_code(code, found))
     click.echo(_as_json([page]) if form == "json" else _text(page), nl=False)
 
 

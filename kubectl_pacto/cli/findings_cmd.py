@@ -17,10 +17,11 @@ from kubectl_pacto.cli.listing import (
     output_option,
     selector_option,
 )
+from kubectl_pacto.cli.options import Code
 from kubectl_pacto.cli.terminal import tell, write
 from kubectl_pacto.kube.kubeconfig import Flags
 from kubectl_pacto.model.evidence import Collector
-from kubectl_pacto.model.finding import REGISTRY, Severity
+from kubectl_pacto.model.finding import Severity
 
 Raw = Mapping[str, Any]
 EXAMPLES: Final = """
@@ -37,7 +38,7 @@ Examples:
 @with_connection()
 @all_option
 @selector_option
-@click.option("--code", "codes", metavar="CODE", multiple=True, help="Only these codes.")
+@click.option("--code", "codes", metavar="CODE", type=Code(), multiple=True, help="Only these codes.")
 @click.option(
     "--severity",
     "severities",
@@ -76,13 +77,10 @@ def findings(  # noqa: PLR0913 -- one for each option
     from kubectl_pacto.cli.status_cmd import nothing
     from kubectl_pacto.collect.fleet import Scope, read_pactos
 
-    for code in codes:
-        if code.upper() not in REGISTRY:
-            tell(f"no finding has the code {code}: `kubectl pacto explain` lists them")
     session = open_session(flags)
     scope = Scope("" if everywhere else session.namespace, selector, name)
     pactos = read_pactos(session.client, scope)
-    wanted = [frozenset(code.upper() for code in codes), frozenset(severities), frozenset(collectors)]
+    wanted = [frozenset(codes), frozenset(severities), frozenset(collectors)]
     items = [item for item in _items(pactos) if _passes(item, wanted)]
     data = document("FindingList", session.now(), items=items)
     names = [

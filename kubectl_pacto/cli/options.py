@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,28 @@ class InstantType(click.ParamType[float]):
             return parse_instant(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Code(click.ParamType[str]):
+    """The code of a finding, in any case and with - or _ between its words."""
+
+    name = "code"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The code as it is registered, or a usage error that names the nearest ones."""
+        from kubectl_pacto.model.finding import REGISTRY
+
+        code = str(value).upper().replace("-", "_")
+        if code not in REGISTRY:
+            self.fail(unknown_code(str(value), REGISTRY), param, ctx)
+        return code
+
+
+def unknown_code(code: str, known: Iterable[str]) -> str:
+    """That no finding has this code, and which ones may be meant."""
+    near = difflib.get_close_matches(code.upper().replace("-", "_"), list(known), n=3, cutoff=0.5)
+    meant = f"; did you mean {', '.join(near)}?" if near else ""
+    return f"no finding is called {code}{meant} (`kubectl pacto explain` lists them)"
 
 
 class FailOn(StrEnum):

@@ -94,7 +94,28 @@ def test_what_is_not_there_is_said(plugin: Plugin) -> None:
     assert plugin("status", "-n", "empty").err == "no Pacto in namespace empty (-A looks in all)\n"
     assert "no Pacto matches 'a=b'" in plugin("status", "-l", "a=b").err
     assert plugin("findings", "inventory", "-n", "shop").err == "no findings\n"
-    assert "kubectl pacto explain" in plugin("findings", "-A", "--code", "NOPE").err
+
+
+@pytest.mark.parametrize(
+    ("code", "meant"), [("INTERFACE_ABSNT", "INTERFACE_ABSENT"), ("absent", ""), ("NOPE", "")]
+)
+def test_a_code_that_no_finding_has_is_wrong_usage_and_no_cluster_is_asked(
+    plugin: Plugin, code: str, meant: str
+) -> None:
+    done = plugin("findings", "-A", "--code", code)
+    assert (done.status, done.out) == (2, "")
+    assert f"'--code': no finding is called {code}" in done.err
+    assert f"did you mean {meant}" in done.err or not meant
+    assert "`kubectl pacto explain` lists them" in done.err
+    assert not plugin.api.seen
+
+
+def test_a_code_may_be_spelled_as_explain_takes_it(plugin: Plugin) -> None:
+    assert (
+        plugin("findings", "-A", "--code", "interface-absent").out
+        == plugin("findings", "-A", "--code", "INTERFACE_ABSENT").out
+        != ""
+    )
 
 
 def test_what_may_not_be_read_is_said_and_the_rest_is_shown(plugin: Plugin) -> None:
