@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.errors import CannotWrite
 from kubectl_pacto.cli.listing import agent_option
 from kubectl_pacto.cli.terminal import json_text, tell
+from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.kubeconfig import Flags
 
 EXAMPLES: Final = """
@@ -22,11 +24,16 @@ Examples:
 """
 
 
+def _refuse_filename(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    """Elsewhere -f names what is read: nobody may write over a file by that habit."""
+    if value is not None:
+        raise UsageError(f"bundle reads no file; to write one: --to {shlex.quote(value)}")
+
+
 @click.command(short_help="Collect what a verdict rests on into one file.", epilog=EXAMPLES)
 @with_connection("Not used: a dependency may be in any namespace.")
-@click.option(
-    "--to", "-f", "--filename", "file", metavar="FILE", default="-", help="Where to. [default: stdout]"
-)
+@click.option("--to", "file", metavar="FILE", default="-", help="Where to. [default: stdout]")
+@click.option("-f", "--filename", hidden=True, expose_value=False, callback=_refuse_filename)
 @click.option(
     "-o", "--output", "form", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True
 )

@@ -67,7 +67,7 @@ def test_an_installation_from_the_first_check_to_the_last_object(run: Run, tmp_p
     status, out, err = run("upgrade", "--no-node-agent", "--no-wait")
     assert "namespace/pacto-node-agent deleted" in out
     file = tmp_path / "bundle.yaml"
-    assert run("bundle", "-f", str(file))[0] == 0
+    assert run("bundle", "--to", str(file))[0] == 0
     bundled: list[dict[str, Any]] = list(yaml.safe_load_all(file.read_text()))
     assert "Secret" not in {raw["kind"] for raw in bundled}
 

@@ -241,7 +241,7 @@ def test_findings_name_who_decided_and_suggest_declares(plugin: Plugin, shop: st
 
 def test_a_bundle_gives_the_same_verdicts_anywhere(plugin: Plugin, shop: str, tmp_path: Path) -> None:
     file = tmp_path / "bundle.yaml"
-    said = plugin("bundle", "-f", str(file))
+    said = plugin("bundle", "--to", str(file))
     at = re.search(r"objects at (\S+)", said)
     assert at, said
     live = {one["name"]: one for one in plugin.data("status", "-n", shop)["pactos"]}

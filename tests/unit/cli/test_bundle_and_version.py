@@ -65,7 +65,7 @@ def test_a_bundle_holds_no_secret_and_only_bound_config_maps(plugin: Plugin, tmp
 
 def test_evaluate_reads_a_bundle(plugin: Plugin, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bundle.json"
-    assert plugin("bundle", "-f", str(file), "-o", "json").status == 0
+    assert plugin("bundle", "--to", str(file), "-o", "json").status == 0
     assert (
         main(
             ["evaluate", "-f", str(file), "--at", "2026-10-18T09:12:44Z", "-o", "json", "--fail-on", "never"]
@@ -73,6 +73,17 @@ def test_evaluate_reads_a_bundle(plugin: Plugin, tmp_path: Path, capsys: pytest.
         == 0
     )
     assert len(json.loads(capsys.readouterr().out)) == 6
+
+
+@pytest.mark.parametrize("option", ["-f", "--filename"])
+def test_the_option_that_reads_elsewhere_writes_nothing(plugin: Plugin, tmp_path: Path, option: str) -> None:
+    file = tmp_path / "an old bundle.yaml"
+    file.write_text("kept\n")
+    done = plugin("bundle", option, str(file))
+    assert (done.status, done.out) == (2, "")
+    assert f"--to '{file}'" in done.err
+    assert file.read_text() == "kept\n"
+    assert not plugin.api.seen
 
 
 def test_what_may_not_be_read_is_left_out_and_said(plugin: Plugin) -> None:
