@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from kubectl_pacto import __version__
 from kubectl_pacto.cli.render.columns import age
-from kubectl_pacto.cli.render.status import age_or_never
+from kubectl_pacto.cli.render.windows import read_windows
 from kubectl_pacto.cli.report.drawing import STATES, class_of, draw, legend
 from kubectl_pacto.cli.terminal import printable
 from kubectl_pacto.explain import pages
@@ -141,6 +141,11 @@ def _table(parent: Element, caption: str, headers: Sequence[str], rows: Sequence
                 cell.text = printable(str(value))
 
 
+def _ago(seconds: float | None) -> str:
+    """How long ago it was; empty if it never was."""
+    return "" if seconds is None else f"{age(seconds)} ago"
+
+
 def _word(word: str, name: str = "") -> Element:
     made = Element("span", {"class": f"badge {name or class_of(word)}"})
     made.text = printable(word)
@@ -175,7 +180,7 @@ def _verdicts(main: Element, data: Raw) -> None:
             _kernel(item["kernelEvidence"]),
             item["contractVersion"] or "-",
             item["target"] or "-",
-            age_or_never(item["checkedSecondsAgo"]),
+            _ago(item["checkedSecondsAgo"]) or "never",
         )
         for item in data["pactos"]
     ]
@@ -237,9 +242,9 @@ def _findings(main: Element, items: Sequence[Raw]) -> None:
             _heading(box, problem["severity"], problem["reason"], "", problem["message"])
         for finding in item["findings"]:
             _finding(box, finding)
-        for window in item["observationWindows"]:
-            what = f"{window['kind']}/{window['subject']} since {window['firstObservedNegativeAt']}"
-            _text(box, "p", f"Negative so far: {what}", {"class": "dim"})
+        for subject, since, stands in read_windows(item["observationWindows"], item["findings"]):
+            words = "Negative since" if stands else "Not a finding yet: negative since"
+            _text(box, "p", f"{words} {since}: {subject}", {"class": "dim"})
     _meanings(section, shown)
 
 
@@ -323,13 +328,12 @@ def _coverage(main: Element, data: Raw) -> None:
 
 
 def _node(item: Raw) -> Sequence[object]:
-    since = item["heartbeatAgeSeconds"]
     levels = item["podLevels"] or {}
     return (
         item["node"],
         _word(item["state"]),
         item["reason"] or item["message"] or "-",
-        "-" if since is None else f"{age(since)} ago",
+        _ago(item["heartbeatAgeSeconds"]) or "-",
         item["droppedEvents"],
         *(levels.get(level.lower(), "-") for level in LEVELS),
         item["kernelRelease"] or "-",

@@ -340,6 +340,16 @@ def test_an_empty_input_has_a_page_too(tmp_path: Path, capsys: pytest.CaptureFix
     assert "No findings." in seen.text
 
 
+def test_only_a_negative_that_waits_is_said_to_be_no_finding_yet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standing = made(tmp_path, small().text(), capsys)
+    assert '<p class="dim">Negative since 2026-10-18T09:10:00Z: interface/api</p>' in standing
+    assert "Not a finding yet" not in standing
+    waiting = made(tmp_path, small().text(), capsys, "--at", "2026-10-18T09:11:00Z")
+    assert "Not a finding yet: negative since 2026-10-18T09:10:00Z: interface/api" in waiting
+
+
 def test_a_page_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, small().text())
     assert main(["report", "-f", path, "--at", AT, "--to", "/nonexistent/x"]) == 1
