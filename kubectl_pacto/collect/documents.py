@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ STDIN: Final = "-"
 MAX_BYTES: Final = 1 << 30
 _CHUNK: Final = 1 << 20
 _DIGITS: Final = len(str(BIGGEST))
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
 
 
 def read_text(file: str, limit: int = MAX_BYTES) -> str:
@@ -68,14 +70,14 @@ def read_documents(file: str) -> Iterator[Any]:
     if text.lstrip()[:1] == "{":
         try:
             # far faster than YAML, and what kubectl writes most
-            found = _load_json(text, file)
+            found = list(_load_json(text, file))
         except ValueError as error:
             if file.endswith(".json"):
                 raise UnreadableInput(file=file, problem=f"is not JSON: {error}") from None
         except RecursionError:
             raise UnreadableInput(file=file, problem="is nested too deeply") from None
         else:
-            yield found
+            yield from found
             return
     try:
         yield from load_all(text, strict=True)
@@ -117,17 +119,29 @@ class _Hooks:
         return self.refuse(f"has the key {twice!r} twice")
 
 
-def _load_json(text: str, file: str) -> Any:
-    """The one value of a text. Raises ValueError, RecursionError, UnreadableInput."""
+def _load_json(text: str, file: str) -> Iterator[Any]:
+    """The values of a text, of which `jq -c` writes one a line.
+
+    Raises ValueError, RecursionError, UnreadableInput.
+    """
     hooks = _Hooks()
-    found = json.loads(
-        text, parse_int=hooks.whole, parse_constant=hooks.constant, object_pairs_hook=hooks.mapping
+    decoder = json.JSONDecoder(
+        parse_int=hooks.whole, parse_constant=hooks.constant, object_pairs_hook=hooks.mapping
     )
-    if hooks.any:
-        path, problem = next(_refused(found, ()))
-        raise UnreadableInput(file=file, problem=f"{path_text(path)} {problem}")
-    _refuse_surrogates(found, text, file)
-    return found
+    place = _after_space(text, 0)
+    while place < len(text):
+        found, end = decoder.raw_decode(text, place)
+        if hooks.any:
+            path, problem = next(_refused(found, ()))
+            raise UnreadableInput(file=file, problem=f"{path_text(path)} {problem}")
+        _refuse_surrogates(found, text, file)
+        yield found
+        place = _after_space(text, end)
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    return found.end() if found else place
 
 
 def _refused(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -81,6 +81,33 @@ def test_the_biggest_and_smallest_numbers_are_read(tmp_path: Path) -> None:
         assert list(read_documents(str(tmp_path / name))) == [{"a": 2**63 - 1, "b": -(2**63)}]
 
 
+@pytest.mark.parametrize("name", ["x.json", "x.yaml"])
+@pytest.mark.parametrize("between", ["\n", "", " \r\n\t", "\n\n"])
+def test_json_values_one_after_the_other_are_documents(tmp_path: Path, name: str, between: str) -> None:
+    path = tmp_path / name
+    path.write_text(between + between.join(['{"a": 1}', '{"b": {"c": []}}', "{}"]) + between)
+    assert list(read_documents(str(path))) == [{"a": 1}, {"b": {"c": []}}, {}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1}\n{"b": 1, "b": 2}', "the document has the key 'b' twice"),
+        ('{"a": 1}\n{"b": ', "is not JSON: Expecting value: line 2 column 7 (char 15)"),
+        ('{"a": 1} x', "is not JSON: Expecting value: line 1 column 10 (char 9)"),
+        ('{"a": "\\ud800"}\n{}', "spells half of a character: \\ud800 without the other half"),
+    ],
+)
+def test_a_json_value_after_another_is_as_strictly_read(tmp_path: Path, text: str, said: str) -> None:
+    assert refusal(tmp_path, text, "x.json") == f"x.json: {said}"
+
+
+def test_yaml_that_begins_as_json_is_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text('{"a": 1}\n---\nb: 2\n')
+    assert list(read_documents(str(path))) == [{"a": 1}, {"b": 2}]
+
+
 def test_a_key_that_a_merge_brings_may_be_there_once_more(tmp_path: Path) -> None:
     text = "base: &base {a: 1, c: {d: 1}}\none: {<<: *base, a: 2}\ntwo: *base\n"
     (tmp_path / "a.yaml").write_text(text)
