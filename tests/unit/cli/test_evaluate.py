@@ -412,6 +412,18 @@ def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         ("- {namespace: a, service: b, port: 80, protocol: smtp}", "[0]: protocol: must be one of 'http1'"),
         ("- {namespace: a, service: b}", "[0]: port: must be a port number"),
         ("- 5", "[0]: (top): must be a mapping"),
+        (
+            "- {namespace: a, service: b, port: 80, protocl: other}",
+            "[0]: protocl: is no field of a probe result: namespace, service, port, protocol, http are",
+        ),
+        (
+            "- {namespace: a, service: b, port: 80, http: {path: /, status: 404}}",
+            "[0]: http.status: is no field of a probe result: path, code, contentType, body are",
+        ),
+        (
+            "- {namespace: a, service: b, port: 80, http: {code: 99}}",
+            "[0]: http.code: must be an HTTP status",
+        ),
     ],
 )
 def test_malformed_probe_results_name_file_and_field(
