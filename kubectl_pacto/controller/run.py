@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from kubectl_pacto.controller.connection import Connection, connect
 from kubectl_pacto.controller.election import Election
-from kubectl_pacto.controller.health import Server
+from kubectl_pacto.controller.health import METRICS_CLIENTS, Server
 from kubectl_pacto.controller.operator import Operator
 from kubectl_pacto.controller.options import Settings, settings
 from kubectl_pacto.controller.serving import Certificates, Guard
@@ -74,8 +74,9 @@ def _serve(undo: ExitStack, told: Settings, operator: Operator, connection: Conn
     if told.metrics_address:
         metrics = {"/metrics": lambda: (200, operator.metrics.text())}
         if told.metrics_certificate is None:
-            undo.enter_context(Server(told.metrics_address, metrics))
+            undo.enter_context(Server(told.metrics_address, metrics, most=METRICS_CLIENTS))
             return
         context = Certificates(told.metrics_certificate).context
         guard = Guard(connection.hasty_client).check
-        undo.enter_context(Server(told.metrics_address, metrics, context=context, guard=guard))
+        served = Server(told.metrics_address, metrics, context=context, guard=guard, most=METRICS_CLIENTS)
+        undo.enter_context(served)
