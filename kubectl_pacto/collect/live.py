@@ -123,16 +123,11 @@ class Pactos(Table[Known]):
     def members(self) -> tuple[Pacto, ...]:
         """All Pactos, for others to resolve their dependencies by: without their statuses."""
         with self._lock:
-            return tuple(_public(item) for item in self._items.values())
+            return tuple(item.public or item.pacto for item in self._items.values())
 
     def _counts(self, before: Known | None, after: Known) -> bool:
         # each check writes a status: a generation for each would be one for each check
-        return before is None or _public(before) != _public(after)
-
-
-def _public(known: Known) -> Pacto:
-    """What of a Pacto other checks read."""
-    return replace(known.pacto, inline="", windows={}, status={})
+        return before is None or before.public != after.public
 
 
 @dataclass(frozen=True, eq=False)

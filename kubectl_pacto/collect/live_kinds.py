@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kubectl_pacto.collect.compact import (
@@ -33,12 +33,16 @@ CORE: Final = "/api/v1"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A Pacto, with what a write to it must name."""
+    """A Pacto, with what a write to it must name, and what of it the checks of others read.
 
-    pacto: Pacto
+    The uid and the version that the API server gave it say which it is: the rest is not compared.
+    """
+
+    pacto: Pacto = field(compare=False)
     uid: str
     version: str
-    revision: str = ""
+    revision: str = field(default="", compare=False)
+    public: Pacto | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,8 @@ def _known(top: Fields) -> Known:
     metadata = top.child("metadata")
     revision = top.child("status").text("currentRevision")
     pacto = compact_pacto(decode_pacto(top))
-    return Known(pacto, metadata.text("uid"), metadata.text("resourceVersion"), revision)
+    public = replace(pacto, inline="", windows={}, status={})
+    return Known(pacto, metadata.text("uid"), metadata.text("resourceVersion"), revision, public)
 
 
 def _service(top: Fields) -> Service:
