@@ -137,9 +137,9 @@ bench-churn: bootstrap ## the operator through 24 simulated hours (minutes; ARGS
 	$(BIN)/python -m tests.bench.operator_churn $(ARGS)
 
 .PHONY: soak
-soak: bootstrap ## the agent's memory over 10,000 publishes and 5,000 pods, into docs/soak.txt (root, half an hour)
-	$(SUDO) $(BIN)/python -m tests.bench.churn | tee docs/soak.txt
-	$(SUDO) $(BIN)/python -m tests.bench.soak | tee -a docs/soak.txt
+soak: bootstrap ## the agent's memory over 10,000 publishes and 5,000 pods, into docs/soak.txt (root, a quarter of an hour)
+	{ echo '$$ python -m tests.bench.churn'; $(SUDO) $(BIN)/python -m tests.bench.churn; } | tee docs/soak.txt
+	{ echo '$$ python -m tests.bench.soak'; $(SUDO) $(BIN)/python -m tests.bench.soak; } | tee -a docs/soak.txt
 
 .PHONY: fuzz
 fuzz: bootstrap ## coverage-guided fuzzing of every parser (SECONDS=60 each; clang and its runtime)
