@@ -28,6 +28,8 @@ BPF_ARCHITECTURES = {"x86_64": "x86", "aarch64": "arm64"}
 # of the stable ABI since 3.11; a Python without the GIL has no stable ABI.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 C_FLAGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-O2", "-fno-strict-aliasing"]
+# Python's own flags ask for debugging information: two thirds of a wheel, of which no one reads a byte
+LINK_FLAGS = ["-Wl,--strip-debug"]
 
 
 def extension(name: str, *c_sources: str) -> Extension:
@@ -38,6 +40,7 @@ def extension(name: str, *c_sources: str) -> Extension:
         include_dirs=["bpf", "ext/src"],
         depends=["bpf/flow.h", "ext/pacto_native/flow.pxd", *map(str, sorted(Path("ext/src").glob("*.h")))],
         extra_compile_args=C_FLAGS,
+        extra_link_args=LINK_FLAGS,
         define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
         py_limited_api=STABLE,
     )

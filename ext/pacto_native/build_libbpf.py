@@ -226,5 +226,5 @@ ffibuilder.set_source(
     SOURCE,
     extra_objects=[str(relocatable(static_library()))],
     libraries=["elf", "z"],
-    extra_link_args=["-Wl,--exclude-libs,ALL", "-Wl,-Bsymbolic"],
+    extra_link_args=["-Wl,--exclude-libs,ALL", "-Wl,-Bsymbolic", "-Wl,--strip-debug"],
 )

@@ -101,6 +101,19 @@ def test_a_native_wheel_needs_no_libbpf_of_the_system(native_wheel: Path, tmp_pa
     assert exported == ["PyInit__libbpf"]
 
 
+def test_native_modules_bring_no_debugging_information(native_wheel: Path, tmp_path: Path) -> None:
+    require("packaging", "" if shutil.which("readelf") else "not on PATH: readelf")
+    shutil.unpack_archive(native_wheel, tmp_path, "zip")
+    modules = list(tmp_path.glob("pacto_native/*.so"))
+    assert len(modules) == len(NATIVE_MODULES)
+    for module in modules:
+        sections = subprocess.run(
+            ["readelf", "-SW", module], check=True, capture_output=True, text=True
+        ).stdout
+        assert ".text" in sections
+        assert ".debug_" not in sections, module.name
+
+
 def test_a_pure_wheel_has_nothing_built(pure_wheel: Path) -> None:
     names = members(pure_wheel)
     assert pure_wheel.name.endswith("-py3-none-any.whl")
