@@ -24,6 +24,12 @@ INCONCLUSIVE: Final = {
     Outcome.STALE: "EVIDENCE_STALE",
     Outcome.INSUFFICIENT: "EVIDENCE_INSUFFICIENT",
 }
+# when an observer that could read the target has nothing to say of an assertion
+_MISSING: Final = {
+    Kind.INTERFACE: "the Service that spec.target names does not exist",
+    Kind.WORKLOAD: "the workload that spec.target names does not exist",
+    Kind.PERSISTENCE: "the workload that spec.target names does not exist",
+}
 # what an Observed value contradicts: a code and words, or None if it contradicts nothing
 Judge = Callable[[Value], tuple[str, str] | None]
 
@@ -109,7 +115,7 @@ def _unknown(evidence: EvidenceSet, claim: _Assertion, observation: Observation 
     if observation is None:
         refs = (evidence_ref(evidence, None),)
         subject = f"{SHAPES[claim.kind][0]}/{claim.subject}"
-        message = f"{claim.what}: nothing was observed"
+        message = f"{claim.what} is not known: {_MISSING.get(claim.kind, 'nothing was observed')}"
         return Finding("EVIDENCE_MISSING", Severity.UNKNOWN, message, subject, claim.path, refs)
     code = INCONCLUSIVE[observation.outcome]
     words = f"{claim.what} is not known"

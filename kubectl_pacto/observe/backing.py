@@ -35,6 +35,10 @@ class BackingPod:
         own = {ip for ip in self.pod.ips if family(ip) in families}
         return address in self.addresses or address in own
 
+    def may_be_served_by(self, listener: Listener) -> bool:
+        """Whether a socket has such a port, and an address that nobody can read."""
+        return listener.port in self.ports and family(listener.address) == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Backing:

@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from kubectl_pacto.model.bounds import PUBLISH_INTERVAL_SECONDS, STALENESS_INTERVALS
+from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.kube import Pod
 from kubectl_pacto.model.node import AGENT_LABELS, CollectionState, NodeRuntimeObservation, PodView
 from kubectl_pacto.model.snapshot import Heartbeat, Snapshot
 from kubectl_pacto.observe.reading import Answer
+from kubectl_pacto.observe.words import explain, quoted
 
 DEFAULT_STALENESS = STALENESS_INTERVALS * PUBLISH_INTERVAL_SECONDS
+TOO_OLD = "HeartbeatTooOld"
 MESH_CONTAINERS = ("istio-proxy", "linkerd-proxy")
 MESH_LABEL = "istio.io/dataplane-mode"
 YOUNG_REASONS = frozenset({"NotListed", "NotMapped", "BaselineBeforeStart"})
@@ -89,10 +92,20 @@ class Coverage:
 
     def describe(self) -> str:
         """One clause for a person."""
-        what = self.level.name.lower()
-        return f"the kernel view of pod {self.pod.name} on node {self.pod.node or '(none)'} is {what}" + (
-            f" ({', '.join(self.reasons)})" if self.reasons else ""
-        )
+        what = f"the kernel view of {self.where} is {self.level.name.lower()}"
+        return f"{what} ({'; '.join(map(self._why, self.reasons))})" if self.reasons else what
+
+    @property
+    def where(self) -> str:
+        """The pod and its node, for a person."""
+        return f"pod {self.pod.name} on node {self.pod.node or '(none)'}"
+
+    def _why(self, reason: str) -> str:
+        if reason == TOO_OLD:
+            last = f"was at {format_instant(self.heartbeat.seen_at)}" if self.heartbeat else "is not known"
+            return f"{reason}: the node's last heartbeat {last}, and may be {self.staleness:g} s old"
+        said = self.node.collection.message if self.node and self.level is Level.FAILED else ""
+        return f"{reason}: {quoted(said)}" if said else explain(reason)
 
 
 def cover(snapshot: Snapshot, pod: Pod) -> Coverage:
@@ -109,7 +122,7 @@ def cover(snapshot: Snapshot, pod: Pod) -> Coverage:
     heartbeat = _heartbeat(snapshot, node)
     known = Coverage(pod, Level.COMPLETE, (), None, node, heartbeat, staleness, recency)
     if heartbeat is None or snapshot.at - heartbeat.seen_at > staleness:
-        return replace(known, level=Level.STALE, reasons=("HeartbeatTooOld",))
+        return replace(known, level=Level.STALE, reasons=(TOO_OLD,))
     if node.collection.state is CollectionState.FAILED:
         return replace(known, level=Level.FAILED, reasons=(node.collection.reason.value or "Failed",))
     view = _view(snapshot, pod)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from kubectl_pacto.model.evidence import Collector
 from kubectl_pacto.model.instant import format_instant
@@ -22,6 +23,10 @@ from kubectl_pacto.observe.interface import negative
 from kubectl_pacto.observe.peers import Callers, Contact
 from kubectl_pacto.observe.reading import Answer, Reading
 from kubectl_pacto.observe.resolve import Resolution
+from kubectl_pacto.observe.words import count
+
+# the agent's words for a failure that need more of them
+_FAILURES: Final = {"pending": "pending: no answer yet", "timeout": "timeout: no answer", "other": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ def read_provider(snapshot: Snapshot, pacto: Pacto) -> tuple[Provider, Reading]:
         return Provider(service), Reading(Answer.FAILED, why)
     ready = len(ready_endpoints(slices))
     answer = Answer.YES if ready else Answer.NO
-    why = f"{where} has {ready or 'no'} ready endpoint(s)"
+    why = f"{where} has {count(ready, 'ready endpoint')}"
     return Provider(service, slices), Reading(answer, why)
 
 
@@ -82,7 +87,7 @@ def merge_dependency(snapshot: Snapshot, provider: Provider, api: Reading, calle
         if reached is None:
             return api
         # the kernel never overrides a Kubernetes negative
-        why = f"{api.why}, yet {describe_contact(reached)}"
+        why = f"{api.why}, yet {_describe_success(reached)}"
         return Reading(Answer.INSUFFICIENT, why, Collector.API_AND_KERNEL)
     if api.answer is Answer.YES and healthy is not None:
         return Reading(Answer.YES, describe_contact(healthy), Collector.API_AND_KERNEL)
@@ -123,7 +128,7 @@ def _failing(
     latest = max(failing, key=lambda item: item.last_failure or 0.0)
     successes = [item.last_success for item in contacts if item.last_success is not None]
     return negative(
-        f"every recent connection failed: {describe_contact(latest)}",
+        f"every recent connection {_to(provider)}failed: {describe_contact(latest)}",
         list(callers.covered),
         success_at=max(successes, default=None),
     )
@@ -142,16 +147,24 @@ def _room_for_doubt(snapshot: Snapshot, provider: Provider, contacts: list[Conta
     if provider.service is not None:
         for item in callers.contacts(outer_addresses(provider.service)):
             if item.has_recent_success:
-                return describe_contact(item)
+                return f"{_describe_success(item)}, an address of the Service from outside"
     for coverage in callers.covered:
         if coverage.node is None:
             continue
         since = coverage.node.collection.connections_since
-        if since is None or snapshot.at - (since + coverage.offset) < coverage.recency:
-            return (
-                f"node {coverage.pod.node} has not seen every connection for the last {coverage.recency:g} s"
-            )
+        node = f"node {coverage.pod.node}"
+        if since is None:
+            return f"{node} does not say since when it has seen every connection"
+        since += coverage.offset
+        if snapshot.at - since < coverage.recency:
+            first = format_instant(since)
+            return f"{node} has seen every connection only since {first}: {coverage.recency:g} s are needed"
     return ""
+
+
+def _to(provider: Provider) -> str:
+    service = provider.service
+    return f"to Service {service.namespace}/{service.name} " if service else ""
 
 
 def _place(contact: Contact) -> str:
@@ -160,13 +173,23 @@ def _place(contact: Contact) -> str:
 
 
 def describe_contact(contact: Contact) -> str:
-    """What a contact says, in one clause."""
-    names = sorted({item.pod.name for item in contact.sources})
-    who = f"pod {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    """What a contact says, in one clause: its success, unless it failed since."""
     success, failure = contact.last_success, contact.last_failure
     if success is not None and (failure is None or success >= failure):
-        return f"{who} connected to {_place(contact)} at {format_instant(success)}"
+        return _describe_success(contact)
     if failure is not None:
-        reason = f" ({contact.failure_reason})" if contact.failure_reason else ""
-        return f"{who} failed to connect to {_place(contact)} at {format_instant(failure)}{reason}"
-    return f"{who} has a connection to {_place(contact)}"
+        why = _FAILURES.get(contact.failure_reason, contact.failure_reason)
+        reason = f" ({why})" if why else ""
+        return f"{_who(contact)} failed to connect to {_place(contact)} at {format_instant(failure)}{reason}"
+    return f"{_who(contact)} has a connection to {_place(contact)}"
+
+
+def _describe_success(contact: Contact) -> str:
+    when = f" at {format_instant(contact.last_success)}" if contact.last_success is not None else ""
+    held = " and still is" if contact.is_open else ""
+    return f"{_who(contact)} connected to {_place(contact)}{when}{held}"
+
+
+def _who(contact: Contact) -> str:
+    pods = sorted({item.where for item in contact.sources})
+    return pods[0] + (f" and {len(pods) - 1} more" if len(pods) > 1 else "")

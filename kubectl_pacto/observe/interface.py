@@ -11,6 +11,7 @@ from kubectl_pacto.model.snapshot import Snapshot
 from kubectl_pacto.observe.backing import Backing, BackingPod, find_backing, port_slices, ready_endpoints
 from kubectl_pacto.observe.coverage import Coverage, Level, cover, in_mesh, unproven, worst, young
 from kubectl_pacto.observe.reading import Answer, Reading
+from kubectl_pacto.observe.words import count, several
 
 PROBE_ANSWERED = "ProbeAnswered"
 
@@ -62,7 +63,7 @@ def read_interface(snapshot: Snapshot, interface: str) -> Reading | None:
     if not ready:
         return Reading(Answer.NO, f"{what} has no ready endpoint")
     if bound.port.protocol != "TCP" or not snapshot.options.kernel.enabled:
-        return Reading(Answer.YES, f"{what} has {ready} ready endpoint(s)")
+        return Reading(Answer.YES, f"{what} has {count(ready, 'ready endpoint')}")
     return merge_interface(snapshot, bound, what)
 
 
@@ -96,27 +97,34 @@ def merge_interface(snapshot: Snapshot, bound: BoundPort, what: str) -> Reading:
         if coverage.view and any(item.is_served_by(listener) for listener in coverage.view.listeners):
             why = f"pod {item.pod.name} listens on the target port of {what}"
             return Reading(Answer.YES, why, Collector.API_AND_KERNEL)
-    unexplained = _unexplained(snapshot, backing)
+    silent = _describe_silence(backing, covered, what)
+    unexplained = _unexplained(snapshot, backing, covered)
     if unexplained:
-        return Reading(Answer.INSUFFICIENT, unexplained, Collector.API_AND_KERNEL)
-    return _absent(snapshot, backing, covered, what)
+        why = f"{silent}; that proves nothing: {unexplained}"
+        return Reading(Answer.INSUFFICIENT, why, Collector.API_AND_KERNEL)
+    waiting = unproven(snapshot, covered)
+    if waiting:
+        return Reading(Answer.STALE, waiting, Collector.API_AND_KERNEL)
+    return negative(silent, covered)
 
 
-def _unexplained(snapshot: Snapshot, backing: Backing) -> str:
+def _unexplained(snapshot: Snapshot, backing: Backing, covered: list[Coverage]) -> str:
     """Why that no backing pod listens proves nothing; empty if it does."""
     if backing.without_pod:
         return f"ready endpoint {backing.without_pod} has no running pod"
     if backing.stand_in:
         return "no endpoint names a pod: the workload's pods can confirm the interface, not contradict it"
-    for item in backing.pods:
+    for item, coverage in zip(backing.pods, covered, strict=True):
+        if any(item.may_be_served_by(one) for one in (coverage.view.listeners if coverage.view else ())):
+            return f"pod {item.pod.name} listens on this port at what is no IP address"
         if not item.pod.ready:
             return f"pod {item.pod.name} is not Ready, though its endpoint is"
         if in_mesh(snapshot, item.pod):
-            return f"pod {item.pod.name} is in a mesh, whose proxy accepts its connections"
+            return f"pod {item.pod.name} is in a mesh, whose proxy accepts its connections in its place"
         if _is_probed(item):
             return (
-                f"{PROBE_ANSWERED}: the kubelet got an answer from the very port of pod {item.pod.name} "
-                "on which the kernel shows no listener"
+                f"{PROBE_ANSWERED}: pod {item.pod.name} is Ready by a probe of this very port, which "
+                "somebody answered"
             )
     return ""
 
@@ -131,17 +139,24 @@ def _is_probed(item: BackingPod) -> bool:
     return False
 
 
-def _absent(snapshot: Snapshot, backing: Backing, covered: list[Coverage], what: str) -> Reading:
-    waiting = unproven(snapshot, covered)
-    if waiting:
-        return Reading(Answer.STALE, waiting, Collector.API_AND_KERNEL)
+def _describe_silence(backing: Backing, covered: list[Coverage], what: str) -> str:
+    """That no backing pod listens where it should, and where the first ones listen instead."""
     ports = sorted({port for item in backing.pods for port in item.ports})
-    names = ", ".join(item.pod.name for item in backing.pods)
-    why = (
-        f"{what} has {backing.ready} ready endpoint(s), but no backing pod ({names}) listens on port "
-        f"{', '.join(map(str, ports))}"
-    )
-    return negative(why, covered)
+    where = f"on port {', '.join(map(str, ports))}" if ports else "there"
+    pods = [_describe_listeners(*pair) for pair in zip(backing.pods, covered, strict=True)]
+    seen = f": {several(pods)}" if pods else ""
+    return f"{what} has {count(backing.ready, 'ready endpoint')}, but no pod behind it listens {where}{seen}"
+
+
+def _describe_listeners(item: BackingPod, coverage: Coverage) -> str:
+    listeners = coverage.view.listeners if coverage.view else ()
+    there = sorted({one.address for one in listeners if one.port in item.ports})
+    if there:
+        return f"{coverage.where} only at {several(there)}"
+    others = sorted({one.port for one in listeners})
+    if others:
+        return f"{coverage.where} only on port {several([str(port) for port in others])}"
+    return f"{coverage.where} on no port at all"
 
 
 def negative(why: str, covered: list[Coverage], *, success_at: float | None = None) -> Reading:

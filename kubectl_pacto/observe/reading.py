@@ -79,9 +79,14 @@ def settle(reading: Reading, *, prior: float | None, at: float, window: float) -
     is_vouched = reading.vouched_at is None or reading.vouched_at > start
     # The first look at a negative never confirms it, however short the window is.
     if start == prior and at - start >= window and is_vouched:
-        return Settled(Outcome.OBSERVED, False, reading.why, reading.collector, start)
+        why = f"{reading.why}; so since {format_instant(start)}"
+        return Settled(Outcome.OBSERVED, False, why, reading.collector, start)
     # since when, not for how long: a status that differs only in a time is not written again
-    waiting = f"{reading.why}; so since {format_instant(start)}, which must last {window:g} s"
-    if at - start >= window:
-        waiting = f"{reading.why}; no heartbeat since this began at {format_instant(start)}"
+    waiting = f"{reading.why}; so since {format_instant(start)}, a finding if it lasts "
+    if at - start < window:
+        waiting += f"until {format_instant(start + window)}"
+    elif is_vouched:
+        waiting += "to the next check"
+    else:
+        waiting += "to the next heartbeat of every node involved"
     return Settled(Outcome.INSUFFICIENT, False, waiting, reading.collector, start)

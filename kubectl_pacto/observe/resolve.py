@@ -15,6 +15,7 @@ from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.ranges import in_range
 from kubectl_pacto.observe.addresses import Address, cluster_addresses
 from kubectl_pacto.observe.reading import Answer, Reading
+from kubectl_pacto.observe.words import several
 
 TargetKey = tuple[str, str]
 
@@ -116,9 +117,10 @@ def _choose(dependency: Dependency, targets: list[Pacto], how: str) -> Resolutio
     if len(_keys(targets)) > 1:
         targets = [pacto for pacto in targets if _is_inside(pacto, dependency.compatibility)]
     if len(_keys(targets)) != 1:
+        inside = f"{len(_keys(targets))} of them have" if targets else "none of them has"
         why = (
-            f"{len(_keys(candidates))} targets {how} and {len(_keys(targets)) or 'none'} of them has a "
-            f"version inside {dependency.compatibility}: {_names(candidates)}"
+            f"{len(_keys(candidates))} targets {how} and {inside} a version inside "
+            f"{dependency.compatibility}, where one must: {_names(candidates)}"
         )
         return Resolution(None, candidates, Reading(Answer.INSUFFICIENT, why))
     provider = targets[0]
@@ -143,4 +145,4 @@ def target_key(pacto: Pacto) -> TargetKey:
 
 
 def _names(pactos: Sequence[Pacto]) -> str:
-    return ", ".join(f"{pacto.namespace}/{pacto.name}" for pacto in pactos)
+    return several([f"{pacto.namespace}/{pacto.name}" for pacto in pactos])

@@ -63,7 +63,8 @@ def find_durability(workload: Workload) -> tuple[bool | None, str]:
         return True, f"{what} has the volume claim {claim.claim or claim.name}"
     other = next((item for item in workload.volumes if item.source not in EPHEMERAL), None)
     if other is not None:
-        return None, f"volume {other.name} of {what} is a {other.source}, which may or may not be durable"
+        volume = f"volume {other.name} of {what}"
+        return None, f"{volume} is of type {other.source}, which may or may not be durable"
     return False, f"{what} has no volume that outlives its pods"
 
 
