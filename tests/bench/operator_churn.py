@@ -156,6 +156,8 @@ class Day:
         found["metrics"] = len(operator.metrics._pactos)
         found["triggers"] = len(operator._triggers._by_target) + len(operator._triggers._by_provider)
         found["contracts"] = len(operator._reconciler._parts.loader)  # type: ignore[arg-type]
+        found["put off"] = len(operator._reconciler._put_off)
+        found["awaited"] = len(operator._reconciler._awaited)
         found["pool"] = len(POOL)
         return found
 

@@ -45,6 +45,8 @@ def test_nothing_that_is_kept_outlives_what_it_is_about(pactos: int) -> None:
             assert sizes[f"table {kind}"] == pactos
         assert sizes["heartbeats"] == sizes["node records"] == NODES
         assert sizes["metrics"] <= pactos
+        assert sizes["put off"] <= pactos
+        assert sizes["awaited"] == 0
         assert sizes["triggers"] <= 4 * pactos
         queues = [size for name, size in sizes.items() if name.startswith("queue")]
         assert max(queues[:-1]) <= pactos
