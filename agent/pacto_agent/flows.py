@@ -77,20 +77,20 @@ class Sorting:
     def __init__(self) -> None:
         self._listeners: list[ListeningSocket] = []
         self._others: list[tuple[int, Connection]] = []  # with the local port, if a listener may have it
+        self._cgroups: dict[int, int] = {}  # one number for all sockets of a cgroup: each read makes its own
         self.malformed = 0
 
     def add(self, one: HeldSocket) -> None:
         """One more socket."""
+        cgroup_id = self._cgroups.setdefault(one.cgroup_id, one.cgroup_id)
         if one.state == LISTENING:
             if one.inode and one.local_port:
                 self._listeners.append(
-                    ListeningSocket(
-                        one.inode, address_text(one.local), one.local_port, one.v6only, one.cgroup_id
-                    )
+                    ListeningSocket(one.inode, address_text(one.local), one.local_port, one.v6only, cgroup_id)
                 )
         elif one.state == ESTABLISHED or (one.state == SYN_SENT and one.retransmits):
             pending = one.state == SYN_SENT
-            other = Connection(address_text(one.remote), one.remote_port, pending, one.cgroup_id)
+            other = Connection(address_text(one.remote), one.remote_port, pending, cgroup_id)
             self._others.append((0 if pending else one.local_port, other))
 
     def sockets(self) -> Sockets:

@@ -1,31 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""The process that memory.py measures: the agent's own imports and nothing more, but a full node."""
+"""The process that memory.py measures: `pacto agent` as its DaemonSet runs it, on a node at its bounds."""
 
 from __future__ import annotations
 
+import functools
 import json
+import site  # noqa: F401 - as every Python has it; this one was started without what is installed beside it
 import sys
-import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pacto_agent.agent import Agent
-from pacto_agent.config import parse
-from pacto_agent.objectfile import forget_parser
-from pacto_agent.run import make_sink
-from pacto_native.ring import FlowReader
-from tests.bench.node import FullMapper, records
+from kubectl_pacto import launcher
 
 if TYPE_CHECKING:
-    from pacto_agent.sinks.kubernetes import KubernetesSink
+    from pacto_agent.agent import Agent
 
-ROUNDS = 5
+ROUNDS: Final = 5
+RECORDS: Final = 20_000
 
 
 def resident_kib() -> dict[str, int]:
     """This process's memory now and at its peak."""
     status = _lines("/proc/self/status")
     words = {line.partition(":")[0]: line.split()[1] for line in status if line.startswith("Vm")}
-    return {"now": int(words["VmRSS"]), "peak": int(words["VmHWM"])}
+    anonymous = next(line for line in _lines("/proc/self/smaps_rollup") if line.startswith("Anonymous:"))
+    return {"now": int(words["VmRSS"]), "peak": int(words["VmHWM"]), "own": int(anonymous.split()[1])}
 
 
 def _lines(path: str) -> list[str]:
@@ -33,35 +31,23 @@ def _lines(path: str) -> list[str]:
         return file.readlines()
 
 
-def kubernetes_sink(port: int, ca_file: str) -> KubernetesSink:
-    """The agent's sink, as run.py makes it in a pod."""
-    from kubectl_pacto.kube.client import Client
-    from kubectl_pacto.kube.transport import HttpTransport, Server
-    from pacto_agent.sinks.kubernetes import KubernetesSink
+def live(agent: Agent, listeners: int) -> None:
+    """In place of the agent's own life: resyncs and publishes of a full node; print what that needed."""
+    from pacto_native.ring import FlowReader
+    from tests.bench.node import FullMapper, records
 
-    client = Client(HttpTransport(Server("127.0.0.1", port, ca_file=ca_file), 10.0))
-    return KubernetesSink(client, namespace="bench", name="bench", interval=30.0)
-
-
-def main(output: str, listeners: int, port: int, ca_file: str) -> None:
-    """Be the agent, with a file, or with an API where a port is given; print what it needed."""
-    options = parse(["--sink", "file", "--output", output, "--node-name", "bench", "--mapper", "proc"])
-    sink = kubernetes_sink(port, ca_file) if port else make_sink(options)
-    agent = Agent(options, sink, threading.Event())
-    agent.open()
-    forget_parser()  # as run.py does
+    agent._mapper.close()
     agent._mapper = FullMapper(listeners)
     reader = agent._tracer._reader if agent._tracer else FlowReader()
     for _ in range(ROUNDS):
         agent._resync()
-        for record in records(20_000):
+        for record in records(RECORDS):
             reader.feed(record)
         agent._collect()
         agent._publish()
         assert not agent._publisher.problem, agent._publisher.problem
-    held = resident_kib() | {"loaded": int(agent._tracer is not None)}
-    agent.close()
-    written = sink.load()
+    held = resident_kib() | {"loaded": int(agent._tracer is not None), "modules": len(sys.modules)}
+    written = agent._sink.load()
     assert written is not None
     held["pods"] = len(written["pods"])
     held["peers"] = sum(len(pod["peers"]) for pod in written["pods"])
@@ -70,5 +56,17 @@ def main(output: str, listeners: int, port: int, ca_file: str) -> None:
     print(json.dumps(held))
 
 
+def main(listeners: int, account: str, arguments: list[str]) -> int:
+    """Be the agent that these arguments ask for; `account`: where its pod's token and authority are."""
+    if "kubernetes" in arguments:
+        from kubectl_pacto.kube import credentials
+
+        credentials.in_cluster = functools.partial(credentials.in_cluster, account=account)
+    from pacto_agent.agent import Agent
+
+    Agent.run = lambda agent: live(agent, listeners)  # type: ignore[method-assign, assignment]
+    return launcher.main(["agent", *arguments])
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))

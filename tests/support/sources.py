@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -13,8 +14,14 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+
 GENERATED: Final = frozenset({"docs/errors.md"})
 PACKAGES: Final = {"kubectl_pacto": ".", "pacto_agent": "agent", "pacto_native": "ext"}
+
+
+def with_sources() -> dict[str, str]:
+    """This process's environment, for a Python that finds the packages of this checkout."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in PACKAGES.values())}
 
 
 @cache
