@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
@@ -56,6 +57,22 @@ def walk(root: str) -> Iterator[tuple[int, str]]:
 
     The inode is the cgroup's id on 64-bit kernels. Stops at the bounds of this module.
     """
+    for entry, path, _ in _below(root, lambda _: None):
+        with suppress(OSError):
+            yield entry.inode(), path
+
+
+def _pod_directories(root: str) -> Iterator[tuple[str, PathPod]]:
+    """(path below `root`, pod) of every pod's own directory; what is inside is not looked at."""
+    for _, path, named in _below(root, pod_of_path) if root else ():
+        if named:
+            yield path, named
+
+
+def _below(
+    root: str, named: Callable[[str], PathPod | None]
+) -> Iterator[tuple[os.DirEntry[str], str, PathPod | None]]:
+    """Every directory below `root`, its path and whom `named` says it is; nothing below one that is named."""
     pending = [("", 0)]
     seen = 0
     while pending:
@@ -65,11 +82,9 @@ def walk(root: str) -> Iterator[tuple[int, str]]:
             if seen > WALK_DIRECTORIES:
                 return
             below = f"{path}/{entry.name}"
-            try:
-                yield entry.inode(), below
-            except OSError:
-                continue
-            if depth + 1 < WALK_DEPTH:
+            pod = named(below)
+            yield entry, below, pod
+            if pod is None and depth + 1 < WALK_DEPTH:
                 pending.append((below, depth + 1))
 
 
@@ -79,23 +94,6 @@ def _directories(path: str) -> list[os.DirEntry[str]]:
             return [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
-
-
-def _pod_directories(root: str) -> Iterator[tuple[str, PathPod]]:
-    """(path below `root`, pod) of every pod's own directory; what is inside is not looked at."""
-    pending = [("", 0)] if root else []
-    seen = 0
-    while pending:
-        path, depth = pending.pop()
-        for entry in _directories(root + path):
-            seen += 1
-            if seen > WALK_DIRECTORIES:
-                return
-            below = f"{path}/{entry.name}"
-            if named := pod_of_path(below):
-                yield below, named
-            elif depth + 1 < WALK_DEPTH:
-                pending.append((below, depth + 1))
 
 
 def pod_uids(tree: CgroupTree) -> set[str]:
