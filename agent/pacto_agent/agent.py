@@ -40,6 +40,7 @@ REST: Final = 4.0  # between resyncs at least, times the CPU that the last one t
 SPREAD: Final = 2.0  # rest this many times as long as a namespace took to read
 SPREAD_SECONDS: Final = 0.05
 UNSPREAD_NAMESPACES: Final = 8
+LAST_SECONDS: Final = 2.5  # that the last publish may take; a pod has ten to end
 
 
 class Agent:
@@ -126,6 +127,18 @@ class Agent:
                 self._next_publish = now + self._options.publish_interval
                 self._publish()
             self._stop.wait(self._tick())
+        if self._publisher.has_published:
+            self._publish_last()
+
+    def _publish_last(self) -> None:
+        """What was seen since the last publish, if that is a change; no heartbeat, for nobody watches on.
+
+        By a thread, for a sink may hang; it ends with the process.
+        """
+        self._collect(drain=True)
+        last = threading.Thread(target=self._publish, kwargs={"last": True}, name="last publish", daemon=True)
+        last.start()
+        last.join(LAST_SECONDS)
 
     def _adopt(self) -> None:
         """Go on with the peers of the agent before this one, if this is still the same boot."""
@@ -267,7 +280,7 @@ class Agent:
                 break
         return baselines
 
-    def _publish(self) -> None:
+    def _publish(self, *, last: bool = False) -> None:
         now = time.time()
         self._view.prune(now)
         health = self._health
@@ -287,7 +300,8 @@ class Agent:
         )
         tracer = self._tracer
         read = tracer is None or tracer.silent_seconds() < READER_SILENCE_SECONDS
-        self._publisher.publish(observation, now, vouch=read, pods=self._view.snapshot(now))
+        vouch = read and not last
+        self._publisher.publish(observation, now, vouch=vouch, pods=self._view.snapshot(now))
         self._say(observation.collection.message or self._publisher.problem)
 
     def _say(self, problem: str) -> None:

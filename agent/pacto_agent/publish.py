@@ -56,13 +56,17 @@ def lease_of(observation: NodeRuntimeObservation, interval: float, now: float) -
 
 
 class Publisher:
-    """Writes on change, renews every time; `problem` says why the last write failed."""
+    """Writes on change, renews every time; `problem` says why the last write failed.
+
+    `has_published`: some write was acknowledged.
+    """
 
     def __init__(self, sink: Sink, interval: float) -> None:
         self._sink = sink
         self._interval = interval
         self._held: Told | None = None
         self.problem = ""
+        self.has_published = False
 
     def publish(
         self,
@@ -93,6 +97,7 @@ class Publisher:
         self._held = None  # whatever becomes of the write, what the sink holds is unknown
         self._sink.put(fit(observation, pods))
         self._held = told
+        self.has_published = True
 
     def _renew(self, observation: NodeRuntimeObservation, now: float) -> bool:
         return self._sink.renew(lease_of(observation, self._interval, now))

@@ -6,7 +6,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Final
 
@@ -19,22 +20,22 @@ UNASKED: Final = (
 )
 
 
-def make_sink(options: Options) -> Sink:
-    """The sink that the options name; only its module is imported."""
+def make_sink(options: Options, pause: Callable[[float], object] = time.sleep) -> Sink:
+    """The sink that the options name; only its module is imported. `pause` waits between attempts."""
     if options.sink == "file":
         from pacto_agent.sinks.file import FileSink
 
         return FileSink(options.output)
     if options.sink == "kubernetes":
-        return _kubernetes_sink(options)
+        return _kubernetes_sink(options, pause)
     from pacto_agent.sinks.stdout import StdoutSink
 
     return StdoutSink(sys.stdout)
 
 
-def _kubernetes_sink(options: Options) -> Sink:
+def _kubernetes_sink(options: Options, pause: Callable[[float], object]) -> Sink:
     from kubectl_pacto import __version__
-    from kubectl_pacto.kube.client import Client
+    from kubectl_pacto.kube.client import Client, Waiting
     from kubectl_pacto.kube.credentials import in_cluster
     from kubectl_pacto.kube.retry import RetryPolicy
     from kubectl_pacto.kube.transport import HttpTransport
@@ -45,7 +46,11 @@ def _kubernetes_sink(options: Options) -> Sink:
     timeout = min(10.0, options.publish_interval / 3)
     retries = RetryPolicy(attempts=3, longest_delay=timeout / 2)
     client = Client(
-        HttpTransport(server, timeout), tokens, agent=f"pacto-agent/{__version__}", retries=retries
+        HttpTransport(server, timeout),
+        tokens,
+        agent=f"pacto-agent/{__version__}",
+        retries=retries,
+        waiting=Waiting(sleep=pause),
     )
     return KubernetesSink(
         client, namespace=options.namespace, name=options.node_name, interval=options.publish_interval
@@ -77,7 +82,7 @@ def run(options: Options, sink: Sink | None = None) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
-    agent = Agent(options, sink or make_sink(options), stop)
+    agent = Agent(options, sink or make_sink(options, stop.wait), stop)
     try:
         agent.open()
         agent.run()

@@ -27,8 +27,8 @@ from pacto_agent.inspect_node import inspect_node
 from pacto_agent.tracer import open_tracer
 from tests.support.agents import bpf_objects, exists, options, watching
 from tests.support.hosts import PATIENCE, Host, Pod, until
+from tests.support.sources import with_sources
 
-ROOT = Path(__file__).parents[2]
 PR_CAPBSET_DROP = 24
 HAS_ITERATORS = limits.read_facts().kernel >= limits.ITERATOR_KERNEL
 FALLBACK = "pacto agent: mapper proc, for iter does not load: this kernel has no iterator of sockets"
@@ -39,7 +39,7 @@ def agent_process(*arguments: str, **more: Any) -> Iterator[subprocess.Popen[str
     """`pacto agent` as its own process, killed at the end if it still lives."""
     process = subprocess.Popen(
         [sys.executable, "-m", "pacto_agent", "--publish-interval", "200ms", "--node-name", "n", *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in (".", "agent", "ext"))},
+        env=with_sources(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -87,6 +87,20 @@ def test_an_agent_runs_until_told_to_stop_and_leaves_nothing(
     assert known.complete
     assert lease["kind"] == "Lease"
     assert list(tmp_path.iterdir()) == [output], "no temporary file stays"
+
+
+def test_what_an_agent_saw_last_is_published_when_it_is_told_to_stop(pod: Pod, tmp_path: Path) -> None:
+    output = tmp_path / "view.json"
+    with agent_process("--sink", "file", "--output", str(output), "--publish-interval", "60s") as process:
+        until(lambda: len(read_list(output)) == 2, "the object and its Lease")
+        before = read_list(output)
+        pod.run("listen('0.0.0.0', 8080)")
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+    view, lease = read_list(output)
+    known = {one.uid: one for one in decode_node(view).pods}[pod.uid]
+    assert [listener.port for listener in known.listeners] == [8080]
+    assert lease == before[1], "nobody watches from now on"
 
 
 def test_a_killed_agent_leaves_nothing_in_the_kernel(tmp_path: Path) -> None:

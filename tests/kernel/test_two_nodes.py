@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.hosts import PATIENCE, Host
+from tests.support.sources import ROOT, with_sources
 
-ROOT = Path(__file__).parents[2]
 # In the node's cgroup first: that makes it the root of the namespace.
 UNSHARE = "unshare --cgroup --pid --fork --kill-child --mount-proc"
 ENTER = f'echo $$ > "$1/cgroup.procs" && shift && exec {UNSHARE} "$@"'
@@ -38,7 +37,7 @@ def node(host: Host, name: str, folder: Path) -> Iterator[subprocess.Popen[str]]
     process = subprocess.Popen(
         ["sh", "-c", ENTER, "sh", str(host.group(name)), "sh", "-c", MOUNT, "sh", *script],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in (".", "agent", "ext"))},
+        env=with_sources(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

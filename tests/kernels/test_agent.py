@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.images import runtime
 from tests.kernels import debian, machine, tier
 from tests.kernels.machine import Machine
 from tests.support.require import require, require_root
+from tests.support.sources import with_sources
 
 pytestmark = pytest.mark.kernels
 # until it has renewed its Lease, at most a minute: an emulator may be slow
@@ -42,11 +42,10 @@ def root() -> Path:
 def expected() -> Any:
     """What the machine's own kernel says of the scripted traffic."""
     require_root("kernels")
-    paths = os.pathsep.join(str(REPOSITORY / name) for name in ("", "agent", "ext"))
     done = subprocess.run(
         [sys.executable, "-m", "tests.kernels.scenario"],
         cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": paths},
+        env=with_sources(),
         capture_output=True,
         text=True,
         check=False,

@@ -19,7 +19,7 @@ from typing import Final
 
 import yaml
 
-from tests.support.sources import ROOT, files
+from tests.support.sources import ROOT, files, with_sources
 
 FENCE: Final = re.compile(r"^```(\w*)\s*$")
 MARK: Final = re.compile(r"^<!-- (test|not tested): (.+?) -->$")
@@ -119,9 +119,8 @@ def type_in(block: Block, folder: Path, kubeconfig: Path) -> str:
     programs.mkdir()
     shims(programs, f"{sys.executable} -m kubectl_pacto")
     environment = {
-        **os.environ,
+        **with_sources(),
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "agent", "ext")),
         "KUBECONFIG": str(kubeconfig),
         "HOME": str(folder),
     }
