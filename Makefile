@@ -59,6 +59,13 @@ test-kernels-full: bootstrap ## the whole kernel tier on each of them, into docs
 	$(SUDO) .tox/kernels/bin/python -m tests.cluster deps images kernels
 	$(SUDO) .tox/kernels/bin/python -m tests.kernels tier --write $(ARGS)
 
+.PHONY: test-kernels-arm64
+test-kernels-arm64: bootstrap ## listeners and connections under a kernel of arm64, the wheel of dist/release (root)
+	$(TOX) -e kernels --notest
+	$(SUDO) .tox/kernels/bin/python -m tests.cluster deps images kernels kernels-arm64
+	$(SUDO) .tox/kernels/bin/python -m tests.kernels tier --suite bookworm --arm64 dist/release \
+		$(or $(ARGS),tests/kernel/test_listeners.py tests/kernel/test_connections.py)
+
 # local where no docker engine answers
 CLUSTER ?=
 ON_CLUSTER := $(SUDO) env $(if $(CLUSTER),CLUSTER=$(CLUSTER))

@@ -2,8 +2,9 @@
 """Hashes a release again, whole and in its parts: `python scripts/release_verify.py FOLDER`.
 
 Every file against SHA256SUMS, every file of a wheel against its RECORD, every blob of an image against the
-digest that names it, the krew manifest against its archives, the bill of materials against the wheels, and
-every version against one. Nothing is believed that the same folder does not show twice.
+digest that names it, the krew manifest against its archives, the bill of materials against the wheels,
+every program and library in wheels and images against the architecture that their names say, and every
+version against one. Nothing is believed that the same folder does not show twice.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ INDEX_TYPES: Final = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 )
+# an ELF file's machine, by the words for it that names of files have; a BPF program runs on all of them
+MACHINES: Final = {"x86_64": 62, "amd64": 62, "aarch64": 183, "arm64": 183}
+BPF: Final = 247
 # what reading a damaged archive, or text that is none, raises
 UNREADABLE: Final = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, EOFError),
@@ -102,7 +106,15 @@ def _inside(path: Path) -> Iterator[str]:
                     yield f"{member.name} leads out of it"
 
 
+def _elf_machine(data: bytes) -> int | None:
+    """The machine that an ELF file is for; nothing for another file."""
+    return int.from_bytes(data[18:20], "little") if data[:4] == b"\x7fELF" else None
+
+
 def _wheel(path: Path) -> Iterator[str]:
+    tag = path.stem.rpartition("-")[2]
+    wanted = next((number for word, number in MACHINES.items() if tag.endswith(f"_{word}")), None)
+    native = 0
     with zipfile.ZipFile(path) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
         (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
@@ -116,6 +128,12 @@ def _wheel(path: Path) -> Iterator[str]:
             told = "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
             if (told, str(len(data))) != (digest, size):
                 yield f"{name} is not what RECORD says"
+            machine = _elf_machine(data)
+            native += machine == wanted
+            if machine not in (None, BPF, wanted):
+                yield f"{name} is for machine {machine}, and the name of the wheel says {tag}"
+    if wanted and not native:
+        yield f"nothing in it is for {tag}"
 
 
 class _Layout:
@@ -151,6 +169,8 @@ class _Layout:
 
 def _image(path: Path) -> Iterator[str]:
     """Walk from index.json to every blob: each has its name's digest, and nothing else is there."""
+    told = re.search(r"-([a-z0-9]+)(-untested)?\.oci\.tar$", path.name)
+    architecture = told[1] if told else ""
     with tarfile.open(path) as tar:
         layout = _Layout(tar)
         if json.loads(layout.read("oci-layout")).get("imageLayoutVersion") != "1.0.0":
@@ -163,19 +183,23 @@ def _image(path: Path) -> Iterator[str]:
             if wanted["mediaType"] in INDEX_TYPES:
                 pending += json.loads(data)["manifests"]
             else:
-                yield from _manifest(layout, json.loads(data))
+                yield from _manifest(layout, json.loads(data), architecture)
         for digest in layout.unnamed():
             yield f"blob {digest} is named by nothing"
 
 
-def _manifest(layout: _Layout, manifest: dict[str, Any]) -> Iterator[str]:
+def _manifest(layout: _Layout, manifest: dict[str, Any], architecture: str) -> Iterator[str]:
     config = layout.blob(manifest["config"])
     yield from _named(manifest["config"], config)
+    if (named := json.loads(config).get("architecture")) != architecture:
+        yield f"its configuration is for {named}, and its name says {architecture or 'nothing'}"
     plain = []
     for one in manifest["layers"]:  # one at a time: a layer may be large
         content = layout.blob(one)
         yield from _named(one, content)
-        plain.append(_plain_digest(content))
+        content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+        plain.append(f"sha256:{hashlib.sha256(content).hexdigest()}")
+        yield from _foreign(content, architecture)
     if plain != json.loads(config)["rootfs"]["diff_ids"]:
         yield "its layers are not those of its configuration"
 
@@ -186,10 +210,15 @@ def _named(wanted: dict[str, Any], data: bytes) -> Iterator[str]:
         yield f"blob {wanted['digest']} has the content of {digest}, {len(data)} bytes"
 
 
-def _plain_digest(layer: bytes) -> str:
-    """The digest of a layer's tar file, unpacked if it is packed."""
-    plain = gzip.decompress(layer) if layer[:2] == b"\x1f\x8b" else layer
-    return f"sha256:{hashlib.sha256(plain).hexdigest()}"
+def _foreign(layer: bytes, architecture: str) -> Iterator[str]:
+    """What in a layer runs on another machine; the first file is enough."""
+    with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+        for member in tar:
+            file = tar.extractfile(member) if member.isreg() else None
+            machine = _elf_machine(file.read(20)) if file else None
+            if machine not in (None, BPF, MACHINES.get(architecture)):
+                yield f"{member.name} in it is for machine {machine}, and its name says {architecture}"
+                return
 
 
 def _together(folder: Path) -> Iterator[str]:
@@ -243,6 +272,17 @@ def _materials(path: Path, files: dict[str, Path]) -> Iterator[str]:
             name = one["name"]
             if name not in files or sha256(files[name]) != one["hashes"][0]["content"]:
                 yield f"{path.name}: describes another {name}"
+            elif not _same_machine(path.name, name):
+                yield f"{path.name}: describes {name}, which is for another machine"
+
+
+def _same_machine(bill: str, wheel: str) -> bool:
+    """Whether a bill's architecture is the wheel's; a pure wheel has every one."""
+    mine, its = (
+        {number for word, number in MACHINES.items() if name.endswith(f"{word}{end}")}
+        for name, end in ((bill, ".cdx.json"), (wheel, ".whl"))
+    )
+    return not its or mine == its
 
 
 def _described(files: dict[str, Path]) -> set[str]:

@@ -38,11 +38,19 @@ KERNELS: Final = {
     "/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
     "/bin/busybox": "busybox-static",  # the initramfs
 }
+# nothing of the tier needs these: python -m tests.kernels tier --architecture arm64
+KERNELS_ARM64: Final = {"qemu-system-aarch64": "qemu-system-arm", "qemu-aarch64-static": "qemu-user-static"}
 BROWSER: Final = {
     "chromium": "chromium",
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
 }
-GROUPS: Final = {"cluster": CLUSTER, "images": IMAGES, "kernels": KERNELS, "browser": BROWSER}
+GROUPS: Final = {
+    "cluster": CLUSTER,
+    "images": IMAGES,
+    "kernels": KERNELS,
+    "kernels-arm64": KERNELS_ARM64,
+    "browser": BROWSER,
+}
 SEARCH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

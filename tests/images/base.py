@@ -38,15 +38,21 @@ REMOVED: Final = (
 
 @dataclass(frozen=True)
 class Root:
-    """A root of these packages, as a tar file and as a directory."""
+    """A root of these packages, as a tar file and as a directory.
+
+    Of this machine's architecture, or of another one whose programs the kernel hands to an emulator.
+    """
 
     name: str
     packages: tuple[str, ...]
+    architecture: str = ""
+    removed: tuple[str, ...] = REMOVED
 
     @property
     def key(self) -> str:
         """Name and hash of the recipe."""
-        recipe = "\0".join([SUITE, *self.packages, "", *REMOVED])
+        another = [self.architecture] if self.architecture else []
+        recipe = "\0".join([SUITE, *self.packages, "", *self.removed, *another])
         return f"{self.name}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
 
     def tar(self) -> Path:
@@ -82,7 +88,8 @@ class Root:
         begin = time.monotonic()
         unfinished = path.with_name(f"{path.name}.part.tar")
         command = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(self.packages)}"]
-        hook = f'--customize-hook=cd "$1" && rm -rf {" ".join(REMOVED)}'
+        hook = f'--customize-hook=cd "$1" && rm -rf {" ".join(self.removed)}'
+        command += [f"--architectures={self.architecture}"] if self.architecture else []
         command += ['--aptopt=APT::Install-Recommends "false"', hook]
         done = subprocess.run(
             [*command, SUITE, str(unfinished), mirror()], capture_output=True, text=True, check=False

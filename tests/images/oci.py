@@ -49,6 +49,7 @@ class Image:
     environment: tuple[str, ...] = ()
     user: str = ""
     labels: dict[str, str] = field(default_factory=dict)
+    architecture: str = ARCHITECTURES.get(platform.machine(), "")
 
     def config(self) -> bytes:
         """The image's configuration."""
@@ -64,7 +65,7 @@ class Image:
         diff_ids = [f"sha256:{layer.digest}" for layer in self.layers]
         return encode(
             {
-                "architecture": ARCHITECTURES[platform.machine()],
+                "architecture": self.architecture,
                 "os": "linux",
                 "config": run,
                 "rootfs": {"type": "layers", "diff_ids": diff_ids},

@@ -121,19 +121,19 @@ def directory(extra: Sequence[str] = ()) -> Path:
     return root_with([wheels(), *([further_wheels(extra)] if extra else [])], extra)
 
 
-def root_with(taken: Sequence[Path], extra: Sequence[str] = ()) -> Path:
+def root_with(taken: Sequence[Path], extra: Sequence[str] = (), root: base.Root = base.BASE) -> Path:
     """Debian's root with what these directories of wheels bring."""
-    path = base.images_cache() / "-".join(["runtime", base.BASE.key, *(one.name for one in taken)])
+    path = base.images_cache() / "-".join(["runtime", root.key, *(one.name for one in taken)])
     with base.locked(path):
         if not path.exists():
-            _install(path, taken, extra)
+            _install(path, taken, extra, root)
     return path
 
 
-def _install(path: Path, taken: Sequence[Path], extra: Sequence[str]) -> None:
+def _install(path: Path, taken: Sequence[Path], extra: Sequence[str], root: base.Root) -> None:
     unfinished = path.with_name(f"{path.name}.part")
     shutil.rmtree(unfinished, ignore_errors=True)
-    subprocess.run(["cp", "-a", "--reflink=auto", str(base.BASE.directory()), str(unfinished)], check=True)
+    subprocess.run(["cp", "-a", "--reflink=auto", str(root.directory()), str(unfinished)], check=True)
     for one in taken:
         shutil.copytree(one, unfinished / "tmp/wheels", dirs_exist_ok=True)
     command = ["chroot", str(unfinished), "sh", "-c", INSTALL, "sh", "kubectl-pacto", *extra]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.cluster.layout import ClusterError
-from tests.kernels import debian, machine, page, tier
+from tests.kernels import arm64, debian, machine, page, tier
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,17 +32,23 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--suite", action="append", choices=list(debian.SUITES), help="default: each")
     whole.add_argument("--write", action="store_true", help=f"put the results into {page.PAGE.name}")
     whole.add_argument("--timeout", type=int, default=1800, help="seconds, for each part")
+    whole.add_argument(
+        "--arm64", type=Path, metavar="FOLDER", help="of arm64, with the wheel of the release in this folder"
+    )
     whole.add_argument("files", nargs="*", metavar="FILE", help="one part of these; default: all, in parts")
     return top
 
 
 def hold(arguments: argparse.Namespace) -> int:
     """Run the tier; 1 where a test failed, or was skipped without the kernel's cause."""
+    if arguments.write and arguments.arm64:
+        raise ClusterError(f"--write is for amd64: {page.PAGE.name} says by hand what ran on arm64")
     outcomes, good = [], True
     parts = [tuple(arguments.files)] if arguments.files else tier.parts()
+    root = arm64.root(arm64.wheel(arguments.arm64.resolve())) if arguments.arm64 else None
     for suite in arguments.suite or debian.SUITES:
         for part in parts:
-            outcome = tier.run(suite, part, timeout=arguments.timeout, echo=True)
+            outcome = tier.run(suite, part, timeout=arguments.timeout, echo=True, arm64=root)
             print(outcome.line(), flush=True)
             outcomes.append(outcome)
             good = good and not outcome.failed and not outcome.unexpected()

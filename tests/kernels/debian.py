@@ -19,7 +19,9 @@ from tests.images.base import locked, mirror
 
 SUITES: Final = {"bullseye": "5.10", "bookworm": "6.1", "trixie": "6.12"}
 KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
-META_PACKAGE: Final = "linux-image-cloud-amd64"
+META_PACKAGE: Final = "linux-image-cloud-{}"
+ARCHITECTURES: Final = ("amd64", "arm64")
+BUSYBOX: Final = "/bin/busybox"
 # the disk, its file system with its checksum, what tests make pod-like networks of, and a packet
 # filter that refuses as kube-proxy does
 DISK: Final = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
@@ -33,6 +35,12 @@ class Kernel:
     directory: Path
 
     @property
+    def busybox(self) -> Path:
+        """The programs of the first steps: of this machine, or fetched with another one's kernel."""
+        fetched = self.directory / "busybox"
+        return fetched if fetched.exists() else Path(BUSYBOX)
+
+    @property
     def image(self) -> Path:
         """The compressed kernel."""
         return self.directory / "vmlinuz"
@@ -42,17 +50,20 @@ class Kernel:
         return sorted(self.directory.glob("*.ko"))
 
 
-def kernel(suite: str) -> Kernel:
+def kernel(suite: str, architecture: str = "amd64") -> Kernel:
     """The suite's kernel, fetched unless it is cached."""
     if suite not in SUITES:
         raise ClusterError(f"no kernel of {suite!r} here; of: {', '.join(SUITES)}")
+    if architecture not in ARCHITECTURES:
+        raise ClusterError(f"no kernel for {architecture!r} here; for: {', '.join(ARCHITECTURES)}")
+    named = suite if architecture == "amd64" else f"{suite}-{architecture}"
     chosen = hashlib.sha256("\0".join(MODULES).encode()).hexdigest()[:8]
-    path = cache() / "kernels" / f"{suite}-{chosen}"
+    path = cache() / "kernels" / f"{named}-{chosen}"
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path):
         if not path.exists():
             with tempfile.TemporaryDirectory() as work:
-                tree = _fetch(suite, Path(work))
+                tree = _fetch(suite, architecture, Path(work))
                 unfinished = path.with_name(f"{path.name}.part")
                 shutil.rmtree(unfinished, ignore_errors=True)
                 unfinished.mkdir()
@@ -68,8 +79,8 @@ def _run(*command: str, cwd: Path) -> str:
     return done.stdout
 
 
-def _fetch(suite: str, work: Path) -> Path:
-    """Download and unpack the package with an apt of our own, whose lists hold this suite alone."""
+def _fetch(suite: str, architecture: str, work: Path) -> Path:
+    """Download and unpack the packages with an apt of our own, whose lists hold this suite alone."""
     for name in ("lists/partial", "cache/archives/partial", "parts"):
         (work / name).mkdir(parents=True)
     (work / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
@@ -78,20 +89,25 @@ def _fetch(suite: str, work: Path) -> Path:
         "Dir::Cache": work / "cache",
         "Dir::Etc::sourcelist": work / "sources.list",
         "Dir::Etc::sourceparts": work / "parts",
+        "APT::Architecture": architecture,
+        "APT::Architectures": architecture,
         "APT::Sandbox::User": "root",
         "Acquire::Languages": "none",
     }
     options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
     _run("apt-get", *options, "update", cwd=work)
+    meta = META_PACKAGE.format(architecture)
     # of this suite by name: a machine of a newer suite has newer versions installed
-    newest = _run("apt-cache", *options, "madison", META_PACKAGE, cwd=work).split("|")[1].strip()
-    described = _run("apt-cache", *options, "show", f"{META_PACKAGE}={newest}", cwd=work)
+    newest = _run("apt-cache", *options, "madison", meta, cwd=work).split("|")[1].strip()
+    described = _run("apt-cache", *options, "show", f"{meta}={newest}", cwd=work)
     package = re.search(r"linux-image-\d[^ ,]*", described)
     if package is None:
-        raise ClusterError(f"{META_PACKAGE} of {suite} depends on no kernel")
+        raise ClusterError(f"{meta} of {suite} depends on no kernel")
     _run("apt-get", *options, "download", package[0], cwd=work)
-    (archive,) = work.glob("linux-image-*.deb")
-    _run("dpkg-deb", "-x", str(archive), "tree", cwd=work)
+    if architecture != "amd64":
+        _run("apt-get", *options, "download", "busybox-static", cwd=work)
+    for archive in work.glob("*.deb"):
+        _run("dpkg-deb", "-x", str(archive), "tree", cwd=work)
     return work / "tree"
 
 
@@ -99,6 +115,8 @@ def _keep(tree: Path, target: Path) -> None:
     """The kernel and the wanted modules with their dependencies, uncompressed, numbered."""
     (image,) = (tree / "boot").glob("vmlinuz-*")
     shutil.copy(image, target / "vmlinuz")
+    if (busybox := tree / BUSYBOX.lstrip("/")).exists():
+        shutil.copy(busybox, target / "busybox")
     files = [path for path in tree.rglob("*.ko*") if path.is_file()]
     named = {path.name.partition(".ko")[0].replace("-", "_"): path for path in files}
     builtin = {

@@ -26,7 +26,14 @@ from tests.cluster.layout import ClusterError, cache
 from tests.images.base import locked
 from tests.kernels.debian import Kernel, kernel
 
-BUSYBOX: Final = "/bin/busybox"
+# the kernel's messages, and the command's output; an emulated arm64 board has one serial line of its own
+CONSOLES: Final = {"amd64": ("ttyS0", "ttyS1"), "arm64": ("ttyAMA0", "ttyS0")}
+EMULATORS: Final = {"amd64": ("qemu-system-x86_64",), "arm64": ("qemu-system-aarch64", "-machine", "virt")}
+CPUS: Final = {"amd64": "max", "arm64": "cortex-a72"}
+OUTPUTS: Final = {
+    "amd64": ("-serial", "stdio"),
+    "arm64": ("-chardev", "stdio,id=output", "-device", "pci-serial,chardev=output"),
+}
 STATUS: Final = re.compile(r"^kernels: exit (\d+)\s*$", re.MULTILINE)
 NO_BTF: Final = "initcall_blacklist=btf_vmlinux_init"
 SPARE_MIB: Final = 512
@@ -52,9 +59,9 @@ $b mount -t cgroup2 cgroup2 /sys/fs/cgroup
 $b mount -t securityfs securityfs /sys/kernel/security
 $b ip link set lo up
 $b cp -a /run/added/. /
-$b stty -F /dev/ttyS1 raw
+$b stty -F /dev/{output} raw
 cd {cwd}
-{environment}{command} </dev/null >/dev/ttyS1 2>&1
+{environment}{command} </dev/null >/dev/{output} 2>&1
 echo "kernels: exit $?"
 $b sleep 0.2
 echo o > /proc/sysrq-trigger
@@ -75,10 +82,11 @@ class Machine:
     add: Mapping[str, Path] = field(default_factory=dict)
     cwd: str = "/"
     environment: Mapping[str, str] = field(default_factory=dict)
+    architecture: str = "amd64"
 
     def kernel_arguments(self) -> str:
         """The kernel's command line."""
-        words = ["console=ttyS0", "quiet", "panic=1"]
+        words = [f"console={CONSOLES[self.architecture][0]}", "quiet", "panic=1"]
         if not self.btf:
             words.append(NO_BTF)
         if self.lockdown:
@@ -96,16 +104,17 @@ class Result:
     seconds: float
 
 
-def missing() -> str:
-    """Why no kernel can run here; empty when it can."""
-    return missing_text("kernels", "images")
+def missing(architecture: str = "amd64") -> str:
+    """Why no kernel of this architecture can run here; empty when it can."""
+    more = () if architecture == "amd64" else (f"kernels-{architecture}",)
+    return missing_text("kernels", "images", *more)
 
 
 def run(machine: Machine, command: Sequence[str], *, echo: bool = False) -> Result:
     """Boot, run the command, power off. With echo the output also goes to stdout as it comes."""
-    if absent := missing():
+    if absent := missing(machine.architecture):
         raise ClusterError(absent)
-    booted, begin = kernel(machine.suite), time.monotonic()
+    booted, begin = kernel(machine.suite, machine.architecture), time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         disk = root_disk(machine.root, work)
@@ -196,7 +205,7 @@ def write_initramfs(machine: Machine, booted: Kernel, command: Sequence[str], wo
     tree = work / "tree"
     for name in ("modules", "dev", "root", "added"):
         (tree / name).mkdir(parents=True)
-    shutil.copy(BUSYBOX, tree / "busybox")
+    shutil.copy(booted.busybox, tree / "busybox")
     for module in booted.modules():
         shutil.copy(module, tree / "modules")
     for target, source in machine.add.items():
@@ -204,7 +213,12 @@ def write_initramfs(machine: Machine, booted: Kernel, command: Sequence[str], wo
         place.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cp", "-a", str(source), str(place)], check=True)
     exports = "".join(f"export {key}={shlex.quote(value)}\n" for key, value in machine.environment.items())
-    second = SECOND.format(cwd=shlex.quote(machine.cwd), environment=exports, command=shlex.join(command))
+    second = SECOND.format(
+        cwd=shlex.quote(machine.cwd),
+        environment=exports,
+        command=shlex.join(command),
+        output=CONSOLES[machine.architecture][1],
+    )
     for name, text in (("init", FIRST), ("second", second)):
         (tree / name).write_text(text)
         (tree / name).chmod(0o755)
@@ -224,11 +238,11 @@ def qemu(machine: Machine, booted: Kernel, disk: Path, initramfs: Path, console:
     """
     accelerator = ["-accel", "kvm", "-cpu", "host"] if os.environ.get("PACTO_KVM") == "1" else []
     return [
-        "qemu-system-x86_64",
-        *(accelerator or ["-accel", "tcg,thread=multi", "-cpu", "max"]),
+        *EMULATORS[machine.architecture],
+        *(accelerator or ["-accel", "tcg,thread=multi", "-cpu", CPUS[machine.architecture]]),
         *("-smp", "2", "-m", str(machine.memory_mib)),
         *("-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot"),
-        *("-serial", f"file:{console}", "-serial", "stdio"),
+        *("-serial", f"file:{console}", *OUTPUTS[machine.architecture]),
         *("-drive", f"file={disk},format=raw,if=virtio,snapshot=on"),
         *("-kernel", str(booted.image), "-initrd", str(initramfs), "-append", machine.kernel_arguments()),
     ]

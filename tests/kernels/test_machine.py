@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster.layout import REPOSITORY, ClusterError
 from tests.images import base
-from tests.kernels import debian, machine
+from tests.kernels import arm64, debian, machine
 from tests.kernels.machine import Machine
 from tests.support.require import require
 
@@ -56,6 +56,24 @@ def test_a_command_that_does_not_end_is_reported_with_its_output(root: Path) -> 
     """The limit ends the emulator."""
     with pytest.raises(ClusterError, match=r"(?s)limit 12 s.*still here"):
         machine.run(Machine("bullseye", root, timeout=12), ["sh", "-c", "echo still here; sleep 600"])
+
+
+def test_a_machine_of_arm64_has_its_own_emulator_and_consoles(tmp_path: Path) -> None:
+    """Kernel messages and output stay apart, though the board has one serial line."""
+    made = Machine("bookworm", tmp_path, architecture="arm64")
+    words = machine.qemu(made, debian.Kernel(tmp_path), tmp_path / "disk", tmp_path / "i", tmp_path / "c")
+    assert words[:3] == ["qemu-system-aarch64", "-machine", "virt"]
+    assert "pci-serial,chardev=output" in words
+    assert words[-1].startswith("console=ttyAMA0 ")
+    assert machine.CONSOLES["arm64"] == ("ttyAMA0", "ttyS0")
+    with pytest.raises(ClusterError, match="no kernel for 'mips' here; for: amd64, arm64"):
+        debian.kernel("bookworm", "mips")
+
+
+def test_a_release_without_a_wheel_of_arm64_is_told(tmp_path: Path) -> None:
+    """With how to get one."""
+    with pytest.raises(ClusterError, match=r"no wheel of arm64 in \S+ \(make release-dry-run\)"):
+        arm64.wheel(tmp_path)
 
 
 def test_modules_come_after_what_they_depend_on(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tests.support import balancer
 
 SOURCES: Final = {"/src/tests": REPOSITORY / "tests", "/src/pyproject.toml": REPOSITORY / "pyproject.toml"}
 FOLDER: Final = "tests/kernel"
+EXTRA: Final = ("pytest", "hypothesis")
 PATIENCE: Final = "120"  # seconds that a test waits for what has to come
 APART: Final = ("test_demo.py",)
 # Left out and counted: they are about what only the machine's own kernel or host has.
@@ -91,19 +92,31 @@ def parts() -> list[tuple[str, ...]]:
     return [tuple(one for one in files if one not in apart), *((one,) for one in apart)]
 
 
-def run(suite: str, chosen: Sequence[str] = (), *, timeout: int = 460, echo: bool = False) -> Outcome:
-    """Run these files of the tier, all of it by default, under a suite's kernel."""
+def run(
+    suite: str,
+    chosen: Sequence[str] = (),
+    *,
+    timeout: int = 460,
+    echo: bool = False,
+    arm64: Path | None = None,
+) -> Outcome:
+    """Run these files of the tier, all of it by default, under a suite's kernel.
+
+    With `arm64`, a root of that architecture with all that tests need, under its kernel of that suite.
+    """
     with tempfile.TemporaryDirectory() as name:
         prepared = Path(name) / balancer.PREPARED.name
         prepared.write_bytes(balancer.compiled())  # the root has no compiler
-        root = runtime.directory(("pytest", "hypothesis"))
+        root = arm64 or runtime.directory(EXTRA)
+        added = {} if arm64 else programs(root, "nft")
         made = Machine(
             suite,
             root,
             cwd="/src",
-            add={**SOURCES, f"/src/tests/support/{prepared.name}": prepared, **programs(root, "nft")},
+            add={**SOURCES, f"/src/tests/support/{prepared.name}": prepared, **added},
             environment={"PACTO_PROMISED": "kernel", "PACTO_PATIENCE": PATIENCE},
             timeout=timeout,
+            architecture="arm64" if arm64 else "amd64",
         )
         words = ("sh", "-c", 'uname -r; exec "$@"', "sh", *PYTEST, *CHOICE, *(chosen or (FOLDER,)))
         result = machine.run(made, words, echo=echo)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from kubectl_pacto import __version__
-from scripts import chart_archive, krew, release, release_verify
+from scripts import chart_archive, krew, release, release_machines, release_verify
 from tests.images import oci
 from tests.support.require import require_programs
 from tests.support.sources import ROOT
@@ -125,7 +125,7 @@ def test_a_native_wheel_without_a_bill_of_materials_is_told(folder: Path) -> Non
     native = folder / wheel.name.replace("py3-none-any", "cp311-abi3-manylinux_2_34_x86_64")
     native.write_bytes(wheel.read_bytes())
     release_verify.write_sums(folder)
-    assert release_verify.problems(folder) == [f"{native.name}: no bill of materials describes it"]
+    assert f"{native.name}: no bill of materials describes it" in release_verify.problems(folder)
 
 
 def test_two_versions_in_one_release_are_told(folder: Path) -> None:
@@ -191,7 +191,9 @@ def test_only_jobs_that_sign_may_ask_for_an_identity() -> None:
 
 
 def test_the_workflow_builds_both_architectures_by_the_same_step() -> None:
+    """Each on a machine of its own, which builds no other: what is released ran on no emulator."""
     build = workflow()["jobs"]["build"]
     machines = {one["arch"]: one["runner"] for one in build["strategy"]["matrix"]["include"]}
-    assert machines.keys() == set(release.ARCHITECTURES.values())
-    assert any("make release-dry-run" in step.get("run", "") for step in build["steps"])
+    assert machines.keys() == set(release_machines.ARCHITECTURES.values())
+    (step,) = (one["run"] for one in build["steps"] if "make release-dry-run" in one.get("run", ""))
+    assert "--architecture ${{ matrix.arch }}" in step
