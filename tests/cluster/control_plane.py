@@ -30,7 +30,10 @@ def etcd(cluster: Cluster) -> list[str]:
 
 
 def apiserver(cluster: Cluster, program: Path) -> list[str]:
-    """RBAC, node authorisation and every default admission plugin, as a real cluster has them."""
+    """RBAC, node authorisation and every default admission plugin, as a real cluster has them.
+
+    And the one that OpenShift adds, which asks who blocks a deletion for a right of its own.
+    """
     pki_dir = cluster.pki
     options = {
         "etcd-servers": "http://127.0.0.1:2379",
@@ -39,7 +42,7 @@ def apiserver(cluster: Cluster, program: Path) -> list[str]:
         "service-cluster-ip-range": SERVICES,
         "allow-privileged": "true",
         "authorization-mode": "Node,RBAC",
-        "enable-admission-plugins": "NodeRestriction",
+        "enable-admission-plugins": "NodeRestriction,OwnerReferencesPermissionEnforcement",
         "client-ca-file": f"{pki_dir}/ca.crt",
         "tls-cert-file": f"{pki_dir}/apiserver.crt",
         "tls-private-key-file": f"{pki_dir}/apiserver.key",
