@@ -10,16 +10,23 @@ from typing import Any
 
 import yaml
 
+from kubectl_pacto.model.group import API_VERSION
+
 Schema = Mapping[str, Any]
 
 
 def unknown_fields(pactos: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """One sentence for each such field of `spec`, which an API server refuses or drops."""
+    """One sentence for each such field of `spec`, which an API server refuses or drops.
+
+    And one for each Pacto of another version: its fields are read as if they were of this one.
+    """
     spec: Schema | None = None
     for raw in pactos:
         spec = spec or _spec_schema()
         metadata = raw.get("metadata") or {}
         name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
+        if raw.get("apiVersion") != API_VERSION:
+            yield f"Pacto {name} is of {raw.get('apiVersion')} and read as {API_VERSION}"
         for path, known in _walk(raw.get("spec"), spec, "spec"):
             near = get_close_matches(path.rpartition(".")[2], known, n=1)
             meant = f": is {near[0]} meant?" if near else ""

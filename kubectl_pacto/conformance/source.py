@@ -48,7 +48,7 @@ def load_offline(pacto: Pacto) -> Loaded:
     loaded = load_inline(pacto)
     if loaded is not None:
         return loaded
-    why = f"{pacto.oci} is not part of the input and no registry is asked"
+    why = f"{pacto.oci} is not part of the input, and no registry is asked without --pull"
     return Loaded(Validated(None), unavailable=why)
 
 

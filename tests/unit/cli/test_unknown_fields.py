@@ -46,6 +46,12 @@ def test_a_field_that_is_none_is_named_with_the_one_that_is_meant(spec: object, 
     assert found == [f"Pacto shop/web has the unknown field {one}" for one in said]
 
 
+def test_a_pacto_of_another_version_is_named() -> None:
+    raw = pacto(target={"serviceName": "web"}) | {"apiVersion": "pacto.trianalab.io/v1"}
+    (said,) = unknown_fields([raw])
+    assert said == "Pacto shop/web is of pacto.trianalab.io/v1 and read as pacto.trianalab.io/v1alpha1"
+
+
 def test_evaluate_says_it_on_standard_error_and_still_judges(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
