@@ -100,7 +100,10 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class Emulated:
-    """A root of another architecture, its programs run by an emulator; `shared` paths are the same inside."""
+    """A root of another architecture, its programs run by an emulator.
+
+    `shared` paths are the same inside; the first has room for what programs leave until the end.
+    """
 
     root: Path
     shared: tuple[Path, ...]
@@ -124,7 +127,7 @@ class Emulated:
         apart = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
         words = (*apart, "sh", "-c", INSIDE, "sh", self.root, shared, *inside, *command)
         try:
-            return run(*words, TMPDIR=str(self.shared[0]))
+            return run(*words, TMPDIR=str(self.shared[0]), PIP_CACHE_DIR=str(self.shared[0] / "pip-cache"))
         except ReleaseError as error:
             text = str(error).replace("unshare ended", f"{self.architecture}: {command[0]} ended", 1)
             raise ReleaseError(text) from error

@@ -238,6 +238,43 @@ def sleeps(shared: Path) -> list[str]:
     return found
 
 
+class Recorder:
+    """A machine that starts nothing; a download leaves a file in its folder."""
+
+    python, foreign = "python3", ""
+
+    def __init__(self, architecture: str) -> None:
+        self.architecture, self.asked = architecture, 0
+
+    def run(self, *command: Any, **_: Any) -> str:
+        words = [str(word) for word in command]
+        if "download" in words:
+            self.asked += 1
+            Path(words[words.index("--dest") + 1], "click.whl").touch()
+            assert {"build>=1.2", "click>=8.2", "pytest>=8.3", "pip"} <= set(words)
+        return ""
+
+
+def test_packages_are_fetched_once_for_each_architecture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the machine itself, and after that no index is asked."""
+    monkeypatch.setenv("PIP_NO_INDEX", "")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    machines: list[Any] = [Recorder("amd64"), Recorder("arm64")]
+    place = release.Place(tmp_path / "out", tmp_path / "work")
+    place.work.mkdir()
+    for one in machines:
+        (tmp_path / "kept" / one.architecture).mkdir(parents=True)
+    for _ in range(2):
+        release.use_cache(tmp_path / "kept", machines, place)
+        assert [one.asked for one in machines] == [1, 1]
+    assert os.environ["PIP_NO_INDEX"] == "1"
+    assert os.environ["PIP_FIND_LINKS"].split() == [
+        str(tmp_path / "kept" / "amd64"), str(tmp_path / "kept" / "arm64"),
+    ]  # fmt: skip
+
+
 def test_names_of_architectures_agree() -> None:
     machines = release_verify.MACHINES
     for kernel_name, architecture in release_machines.ARCHITECTURES.items():
