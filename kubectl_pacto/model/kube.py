@@ -6,10 +6,12 @@ Built by `decode_*`; frozen, times in POSIX seconds. Empty text stands for a mis
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 IntOrString = int | str
+_DIGITS = re.compile("[0-9]{1,5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,11 @@ class Container:
     mounts: tuple[tuple[str, bool], ...] = ()
 
     def port_number(self, port: IntOrString) -> int | None:
-        """The number of a port given by number or by name."""
+        """The number of a port given by number, by name, or, as the kubelet takes it, by digits in a text."""
         if isinstance(port, int):
             return port
-        return next((number for name, number in self.ports if name == port), None)
+        named = next((number for name, number in self.ports if name == port), None)
+        return int(port) if named is None and _DIGITS.fullmatch(port) else named
 
 
 @dataclass(frozen=True, slots=True)
