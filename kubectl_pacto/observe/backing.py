@@ -11,6 +11,7 @@ from kubectl_pacto.model.kube import Endpoint, EndpointSlice, Pod, Service, Serv
 from kubectl_pacto.model.node import Listener
 from kubectl_pacto.model.snapshot import Snapshot
 from kubectl_pacto.observe.pods import running_pods
+from kubectl_pacto.observe.words import several
 
 
 @dataclass(slots=True)
@@ -72,6 +73,14 @@ def port_slices(slices: Iterable[EndpointSlice], port: ServicePort) -> list[tupl
 def ready_endpoints(slices: Iterable[EndpointSlice]) -> list[Endpoint]:
     """The ready endpoints of some slices."""
     return [endpoint for item in slices for endpoint in item.endpoints if endpoint.ready]
+
+
+def describe_unready(slices: Iterable[EndpointSlice]) -> str:
+    """That none of the endpoints is ready, and which there are; for a person."""
+    names = {one.pod or ", ".join(one.addresses) for item in slices for one in item.endpoints}
+    if not names:
+        return "no endpoint at all: does its selector match a pod, and has the pod the target port?"
+    return f"no ready endpoint: {several(sorted(names))} {'is' if len(names) == 1 else 'are'} not ready"
 
 
 def find_backing(

@@ -17,7 +17,7 @@ from kubectl_pacto.observe.addresses import (
     endpoint_addresses,
     outer_addresses,
 )
-from kubectl_pacto.observe.backing import ready_endpoints
+from kubectl_pacto.observe.backing import describe_unready, ready_endpoints
 from kubectl_pacto.observe.coverage import Coverage, Level, unproven, worst, young
 from kubectl_pacto.observe.interface import negative
 from kubectl_pacto.observe.peers import Callers, Contact
@@ -60,7 +60,7 @@ def read_provider(snapshot: Snapshot, pacto: Pacto) -> tuple[Provider, Reading]:
         return Provider(service), Reading(Answer.FAILED, why)
     ready = len(ready_endpoints(slices))
     answer = Answer.YES if ready else Answer.NO
-    why = f"{where} has {count(ready, 'ready endpoint')}"
+    why = f"{where} has {count(ready, 'ready endpoint') if ready else describe_unready(slices)}"
     return Provider(service, slices), Reading(answer, why)
 
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from kubectl_pacto.model.evidence import Collector
 from kubectl_pacto.model.kube import EndpointSlice, Service, ServicePort, Unreadable
 from kubectl_pacto.model.snapshot import Snapshot
-from kubectl_pacto.observe.backing import Backing, BackingPod, find_backing, port_slices, ready_endpoints
+from kubectl_pacto.observe.backing import (
+    Backing,
+    BackingPod,
+    describe_unready,
+    find_backing,
+    port_slices,
+    ready_endpoints,
+)
 from kubectl_pacto.observe.coverage import Coverage, Level, cover, in_mesh, unproven, worst, young
 from kubectl_pacto.observe.reading import Answer, Reading
 from kubectl_pacto.observe.words import count, several
@@ -58,10 +65,11 @@ def read_interface(snapshot: Snapshot, interface: str) -> Reading | None:
     bound = bound_port(snapshot, interface)
     if not isinstance(bound, BoundPort):
         return bound
-    ready = len(ready_endpoints(item for item, _ in port_slices(bound.slices, bound.port)))
+    slices = [item for item, _ in port_slices(bound.slices, bound.port)]
+    ready = len(ready_endpoints(slices))
     what = f"port {bound.port.name or bound.port.number} of Service {bound.service.name}"
     if not ready:
-        return Reading(Answer.NO, f"{what} has no ready endpoint")
+        return Reading(Answer.NO, f"{what} has {describe_unready(slices)}")
     if bound.port.protocol != "TCP" or not snapshot.options.kernel.enabled:
         return Reading(Answer.YES, f"{what} has {count(ready, 'ready endpoint')}")
     return merge_interface(snapshot, bound, what)
