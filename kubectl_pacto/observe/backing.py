@@ -79,7 +79,7 @@ def describe_unready(slices: Iterable[EndpointSlice]) -> str:
     """That none of the endpoints is ready, and which there are; for a person."""
     names = {one.pod or ", ".join(one.addresses) for item in slices for one in item.endpoints}
     if not names:
-        return "no ready endpoint, nor any other: does its selector match a pod, and has the pod the target port?"
+        return "no ready endpoint, nor any other: does its selector match a pod, with its target port?"
     return f"no ready endpoint: {several(sorted(names))} {'is' if len(names) == 1 else 'are'} not ready"
 
 
