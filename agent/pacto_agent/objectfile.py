@@ -9,19 +9,30 @@ be wrong. An agent asks a child process: pyelftools would stay with it, 2.5 MiB,
 from __future__ import annotations
 
 import io
+import json
 import os
-import signal
 import struct
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import kubectl_pacto
+import pacto_agent
 from kubectl_pacto.errors import MissingNativeParts, ObjectRejected
 
 RECORD: Final = "pacto_flow"
 PROGRAM_SECTION: Final = "tp_btf/inet_sock_set_state"
-FITS: Final = b"fits"
-CHECK_SECONDS: Final = 60  # of the child; it takes a fifth of a second of CPU
+FITS: Final = "fits"
+# what the child runs; it takes a quarter of a second of CPU, and never more than a minute of time
+CHECK: Final = """
+import json, signal, sys
+signal.alarm(60)
+sys.path[:], name, sections, records, sizes = json.loads(sys.argv[1])
+from pacto_agent.objectfile import Shape, packaged_image, problem_of
+shape = Shape(name, tuple(sections), tuple(records))
+print(problem_of(packaged_image(shape), shape, sizes), end="")
+"""
 PROCESS_RECORD: Final = "pacto_process_row"
 SOCKET_RECORD: Final = "pacto_socket_row"
 
@@ -92,45 +103,51 @@ def checked_image(shape: Shape, sizes: Mapping[str, int]) -> bytes:
     Raises MissingNativeParts, and ObjectRejected naming what does not fit.
     """
     image = packaged_image(shape)
-    said = _in_a_child(lambda: _problem(image, shape, sizes))
+    # a child that has no answer, as one that may not be started, leaves the check to this process
+    said = _asked_of_a_child(shape, sizes) or problem_of(image, shape, sizes)
     if said != FITS:
-        problem = said.decode() or "its check did not come to an end"
-        raise ObjectRejected(path=shape.name, problem=problem)
+        raise ObjectRejected(path=shape.name, problem=said)
     return image
 
 
-def _problem(image: bytes, shape: Shape, sizes: Mapping[str, int]) -> bytes:
+def problem_of(image: bytes, shape: Shape, sizes: Mapping[str, int]) -> str:
+    """What does not fit in one line, or FITS."""
     try:
         inspect_object(image, shape=shape, sizes=sizes)
     except ObjectRejected as error:
-        return str(error.facts["problem"]).encode()
+        return str(error.facts["problem"])
     return FITS
 
 
-def _in_a_child(task: Callable[[], bytes]) -> bytes:
-    """What `task` returns in a child process, at most a pipe full; empty when it came to no end.
+def _asked_of_a_child(shape: Shape, sizes: Mapping[str, int]) -> str:
+    """problem_of() as another Python says it, empty where that comes to no answer.
 
-    Done here where no child can be had.
+    It finds its modules where this process found them. A new program, no fork: a thread may run here.
     """
+    roots = [
+        os.path.dirname(os.path.dirname(os.path.abspath(str(one.__file__))))
+        for one in (kubectl_pacto, pacto_agent)
+    ]
+    asked = json.dumps([[*roots, *sys.path], shape.name, shape.sections, shape.records, dict(sizes)])
     reading, writing = os.pipe()
     try:
-        child = os.fork()
-    except OSError:
-        os.close(writing)
+        child = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-S", "-c", CHECK, asked],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, writing, 1),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+        )
+    except (OSError, ValueError, TypeError):  # the last two: Python does not know where its own program is
         os.close(reading)
-        return task()
-    if child == 0:
-        try:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(CHECK_SECONDS)
-            os.write(writing, task())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as answer:
+        return ""
+    finally:
+        os.close(writing)
+    with open(reading, encoding="utf-8", errors="replace") as answer:
         said = answer.read()
-    os.waitpid(child, 0)
-    return said
+    return said if os.waitpid(child, 0)[1] == 0 else ""
 
 
 def inspect_object(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -132,23 +131,32 @@ def test_an_agent_checks_its_object_and_holds_no_parser(shape: Shape) -> None:
     assert (done.stdout.split(), done.stderr) == ([str(len(image))], "")
 
 
-@pytest.mark.parametrize("forks", [True, False])
-def test_what_the_check_finds_is_said_wherever_it_is_made(
-    monkeypatch: pytest.MonkeyPatch, *, forks: bool
-) -> None:
+def test_the_check_of_a_child_says_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     image_of(FLOW)
-    if not forks:
-        monkeypatch.setattr(os, "fork", lambda: (_ for _ in ()).throw(BlockingIOError(11, "no more")))
+    monkeypatch.setattr(objectfile, "problem_of", lambda *_: pytest.fail("the child has the answer"))
     assert checked_image(FLOW, {objectfile.RECORD: 48}) == image_of(FLOW)
     with pytest.raises(ObjectRejected, match=r"flow.bpf.o: .*pacto_flow has 48 bytes, the reader's 40"):
         checked_image(FLOW, {objectfile.RECORD: 40})
 
 
-def test_a_check_that_does_not_end_well_is_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CHECK", "import os; os.kill(os.getpid(), 9)"),
+        ("CHECK", "print('fits', end=''); raise SystemExit(1)"),
+        ("CHECK", "raise ImportError"),
+        ("sys.executable", "/no/such/python"),
+        ("sys.executable", ""),
+    ],
+)
+def test_a_child_without_an_answer_leaves_the_check_to_the_agent(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
     image_of(FLOW)
-    monkeypatch.setattr(objectfile, "inspect_object", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
-    with pytest.raises(ObjectRejected, match="its check did not come to an end"):
-        checked_image(FLOW, {})
+    monkeypatch.setattr(f"pacto_agent.objectfile.{name}", value)
+    assert checked_image(FLOW, {objectfile.RECORD: 48}) == image_of(FLOW)
+    with pytest.raises(ObjectRejected, match=r"pacto_flow has 48 bytes, the reader's 40"):
+        checked_image(FLOW, {objectfile.RECORD: 40})
 
 
 def test_a_check_leaves_no_process_and_no_descriptor() -> None:
