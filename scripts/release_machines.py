@@ -54,6 +54,7 @@ echo "$shared" | while read -r path; do
     mount --bind "$path" "$target"
 done
 mount -t proc proc /mnt/root/proc
+mount --rbind /sys /mnt/root/sys
 mount --rbind /dev /mnt/root/dev
 exec chroot /mnt/root "$@"
 """
