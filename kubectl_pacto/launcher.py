@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Final
 
 from kubectl_pacto import __version__
-from kubectl_pacto.errors import MissingNativeParts, PactoError
+from kubectl_pacto.errors import MissingNativeParts, PactoError, SinkFailed
+from kubectl_pacto.streams import READER_GONE, leave_quiet
 
 GROUP: Final = "pacto.commands"
 METADATA: Final = (".dist-info", ".egg-info")
@@ -74,8 +75,12 @@ def run(target: str, arguments: list[str]) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit status, 2 for a wrong call, 1 for an error of ours."""
     arguments = sys.argv[1:] if argv is None else argv
-    found = commands()
     name = arguments[0] if arguments else "--help"
+    return guarded(f"pacto {name}", lambda: _call(name, arguments[1:]))
+
+
+def _call(name: str, arguments: list[str]) -> int:
+    found = commands()
     if name in ("-h", "--help"):
         print(usage(sorted(found)), end="")
         return 0
@@ -85,10 +90,38 @@ def main(argv: list[str] | None = None) -> int:
     if name not in found:
         print(f"pacto: unknown command {name!r}; one of: {', '.join(sorted(found))}", file=sys.stderr)
         return 2
+    return run(found[name], arguments)
+
+
+def guarded(program: str, command: Callable[[], int]) -> int:
+    """Call a command; returns its exit status: 130 interrupted, 141 when nobody reads its output any more."""
     try:
-        return run(found[name], arguments[1:])
+        status = _ended(command)
+        if sys.stdout is not None:  # closed by the caller
+            _flush()
     except PactoError as error:
-        print(f"pacto {name}: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        leave_quiet()
+        return READER_GONE
+    return status
+
+
+def _ended(command: Callable[[], int]) -> int:
+    try:
+        return command()
+    except SystemExit as stop:  # argparse's, after its help and its errors
+        return stop.code if isinstance(stop.code, int) else int(bool(stop.code))
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        leave_quiet()
+        raise SinkFailed(sink="standard output", problem=error.strerror or str(error)) from error

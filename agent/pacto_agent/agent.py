@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Final
 
 from kubectl_pacto import __version__
@@ -115,7 +116,7 @@ class Agent:
         return min(TICK_SECONDS, self._options.publish_interval / 4)
 
     def run(self) -> None:
-        """Work until stopped."""
+        """Work until stopped; raises BrokenPipeError once nobody reads the sink any more."""
         self._resync()
         self._adopt()
         while not self._stop.is_set():
@@ -136,7 +137,12 @@ class Agent:
         By a thread, for a sink may hang; it ends with the process.
         """
         self._collect(drain=True)
-        last = threading.Thread(target=self._publish, kwargs={"last": True}, name="last publish", daemon=True)
+
+        def publish() -> None:
+            with suppress(BrokenPipeError):  # the reader may have ended before us
+                self._publish(last=True)
+
+        last = threading.Thread(target=publish, name="last publish", daemon=True)
         last.start()
         last.join(LAST_SECONDS)
 

@@ -21,7 +21,7 @@ LEASE_API: Final = "coordination.k8s.io/v1"
 
 
 class Sink(Protocol):
-    """Where a node's view goes. All methods raise SinkFailed."""
+    """Where a node's view goes. All methods raise SinkFailed; BrokenPipeError ends the agent."""
 
     @property
     def requests(self) -> int | None:

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Final
+from typing import Final, TextIO
 
+from kubectl_pacto.errors import UsageError
+from kubectl_pacto.streams import READER_GONE
 from pacto_agent.config import Options, parse, parse_inspect, parse_top
 from pacto_agent.publish import Sink
 
@@ -30,7 +33,13 @@ def make_sink(options: Options, pause: Callable[[float], object] = time.sleep) -
         return _kubernetes_sink(options, pause)
     from pacto_agent.sinks.stdout import StdoutSink
 
-    return StdoutSink(sys.stdout)
+    return StdoutSink(_standard_output())
+
+
+def _standard_output() -> TextIO:
+    if sys.stdout is None:
+        raise UsageError("standard output is closed, and nothing else would be told what is seen")
+    return sys.stdout
 
 
 def _kubernetes_sink(options: Options, pause: Callable[[float], object]) -> Sink:
@@ -72,23 +81,44 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(options: Options, sink: Sink | None = None) -> int:
-    """Run until SIGTERM or SIGINT, then close everything in reverse order; returns 0."""
+    """Run until SIGTERM or SIGINT, then close everything in reverse order; returns the exit status.
+
+    0, or 141 when nobody reads standard output any more, if that is what the sink writes to.
+    """
     from pacto_agent.agent import Agent
 
-    stop = threading.Event()
+    stop, gone = threading.Event(), threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    def on_gone() -> None:
+        gone.set()
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
     agent = Agent(options, sink or make_sink(options, stop.wait), stop)
+    if options.sink == "stdout":
+        _watch_reader(sys.stdout, on_gone)
     try:
         agent.open()
         agent.run()
     finally:
         agent.close()
-    return 0
+    return READER_GONE if gone.is_set() else 0
+
+
+def _watch_reader(stream: TextIO, tell: Callable[[], object]) -> None:
+    """Call `tell` as soon as nobody reads `stream`: the next write may be a publish interval away."""
+    poll = select.poll()
+    poll.register(stream.fileno(), 0)  # errors and hang-ups alone, which a file never has
+
+    def wait() -> None:
+        poll.poll()
+        tell()
+
+    threading.Thread(target=wait, name="standard output", daemon=True).start()
 
 
 def inspect(argv: Sequence[str]) -> int:
@@ -105,4 +135,4 @@ def top(argv: Sequence[str]) -> int:
     """Show this node's pods live until interrupted; nothing is published."""
     from pacto_agent.sinks.top import TopSink
 
-    return run(parse_top(argv), TopSink(sys.stdout))
+    return run(parse_top(argv), TopSink(_standard_output()))

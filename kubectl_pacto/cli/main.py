@@ -6,7 +6,6 @@ Commands are imported when they are called, so that help and one command cost no
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -15,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 from kubectl_pacto import __version__
 from kubectl_pacto.cli.terminal import tell
 from kubectl_pacto.errors import PactoError
+from kubectl_pacto.streams import READER_GONE, leave_quiet
 
 if TYPE_CHECKING:
     import click
 
 PROGRAM: Final = "kubectl pacto"
 INTERRUPTED: Final = 130
-READER_GONE: Final = 141
 
 # name -> (module, function, one line of help)
 COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
@@ -189,10 +188,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _leave_stdout_quiet()
+        leave_quiet()
         return READER_GONE
     except OSError as error:  # every other is an error of ours by now: this is the output's
-        _leave_stdout_quiet()
+        leave_quiet()
         tell(f"error: cannot write the output: {error.strerror or error}")
         return 1
     return status
@@ -230,15 +229,3 @@ def _complain(error: PactoError) -> None:
     remedy = REMEDIES.get(error.hint, "")
     said = " ".join(map(str.strip, str(error).splitlines()))
     tell(f"error: {said}" + (f" ({remedy})" if remedy else ""))
-
-
-def _leave_stdout_quiet() -> None:
-    # The interpreter flushes both once more at exit and would complain again about the one that is broken.
-    sink = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            try:
-                stream.flush()
-            except OSError:
-                os.dup2(sink, stream.fileno())
-    os.close(sink)

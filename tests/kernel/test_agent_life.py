@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,10 +34,12 @@ FALLBACK = "pacto agent: mapper proc, for iter does not load: this kernel has no
 
 
 @contextmanager
-def agent_process(*arguments: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
+def agent_process(
+    *arguments: str, pace: tuple[str, ...] = ("--publish-interval", "200ms"), **more: Any
+) -> Iterator[subprocess.Popen[str]]:
     """`pacto agent` as its own process, killed at the end if it still lives."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "pacto_agent", "--publish-interval", "200ms", "--node-name", "n", *arguments],
+        [sys.executable, "-m", "pacto_agent", *arguments, *pace, "--node-name", "n"],
         env=with_sources(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -91,7 +92,9 @@ def test_an_agent_runs_until_told_to_stop_and_leaves_nothing(
 
 def test_what_an_agent_saw_last_is_published_when_it_is_told_to_stop(pod: Pod, tmp_path: Path) -> None:
     output = tmp_path / "view.json"
-    with agent_process("--sink", "file", "--output", str(output), "--publish-interval", "60s") as process:
+    with agent_process(
+        "--sink", "file", "--output", str(output), pace=("--publish-interval", "60s")
+    ) as process:
         until(lambda: len(read_list(output)) == 2, "the object and its Lease")
         before = read_list(output)
         pod.run("listen('0.0.0.0', 8080)")
@@ -121,17 +124,18 @@ def test_standard_output_gets_one_object_a_line(pod: Pod) -> None:
         assert first["metadata"]["name"] == second["metadata"]["name"] == "n"
 
 
-def test_a_closed_standard_output_does_not_end_an_agent(pod: Pod) -> None:
-    with agent_process("--sink", "stdout") as process:
+@pytest.mark.parametrize("command", [("--sink", "stdout"), ("top",)])
+def test_an_agent_that_nobody_reads_ends_at_once_and_quietly(pod: Pod, command: tuple[str, ...]) -> None:
+    given = (*command, "--interval" if command == ("top",) else "--publish-interval", "60s")
+    with agent_process(*given, pace=()) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        held = bpf_objects(process.pid)
         process.stdout.close()
-        time.sleep(1)
-        assert process.poll() is None
-        process.terminate()
-        assert process.wait(PATIENCE) in (0, 120), "Python may say that its last flush failed"
+        assert process.wait(PATIENCE) == 141
         assert process.stderr is not None
-        assert "standard output" in process.stderr.read()
+        assert [line for line in process.stderr.read().splitlines() if FALLBACK not in line] == []
+    until(lambda: not any(exists(*one) for one in held), "every BPF object gone")
 
 
 def test_a_tracer_closed_twice_leaves_no_thread_and_no_object(host: Host) -> None:

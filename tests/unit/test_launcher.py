@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -77,6 +78,47 @@ def test_an_interrupt_has_its_own_status(offer: Offer) -> None:
 
     offer(body)
     assert launcher.main(["one"]) == 130
+
+
+def piped(program: str, *, stdout: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a Python program whose output nobody reads, or that is written to the file `stdout`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    target = os.open(stdout, os.O_WRONLY) if stdout else writing
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    try:
+        return subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment,
+            stdout=target,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        for one in {writing, target}:
+            os.close(one)
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_a_command_whose_reader_has_gone_ends_quietly(size: int) -> None:
+    body = f"sys.exit(launcher.guarded('pacto one', lambda: print('x' * {size}) or 0))"
+    done = piped(f"import sys; from kubectl_pacto import launcher; {body}")
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["agent", "inspect"], ["operator", "--help"], ["--help"], ["--version"]]
+)
+def test_every_command_ends_quietly_when_nobody_reads_it(arguments: list[str]) -> None:
+    done = piped(f"import sys; from kubectl_pacto import launcher; sys.exit(launcher.main({arguments!r}))")
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_an_output_that_cannot_be_written_is_said_in_one_line() -> None:
+    body = "sys.exit(launcher.guarded('pacto one', lambda: print('x') or 0))"
+    done = piped(f"import sys; from kubectl_pacto import launcher; {body}", stdout="/dev/full")
+    assert (done.returncode, done.stderr) == (1, "pacto one: standard output: No space left on device\n")
 
 
 @pytest.mark.parametrize("module", ["pacto_native.ring", "cffi", "elftools.elf"])

@@ -10,7 +10,10 @@ from pacto_agent.budget import text_of
 
 
 class StdoutSink:
-    """Writes to a text stream, flushed after each line so that a reader sees it at once."""
+    """Writes to a text stream, flushed after each line so that a reader sees it at once.
+
+    Raises BrokenPipeError, besides SinkFailed, once nobody reads it any more.
+    """
 
     requests: int | None = None  # no API is asked
 
@@ -33,5 +36,7 @@ class StdoutSink:
     def _print(self, raw: dict[str, Any]) -> None:
         try:
             print(text_of(raw), file=self._stream, flush=True)
+        except BrokenPipeError:
+            raise  # nobody reads any more: no failure, the end
         except (OSError, ValueError) as error:
             raise SinkFailed(sink="standard output", problem=str(error)) from error

@@ -12,7 +12,10 @@ CLEAR: Final = "\033[H\033[2J"
 
 
 class TopSink:
-    """Draws the whole view every interval; only a terminal is cleared in between."""
+    """Draws the whole view every interval; only a terminal is cleared in between.
+
+    Raises BrokenPipeError, besides SinkFailed, once nobody looks any more.
+    """
 
     requests: int | None = None  # no API is asked
 
@@ -35,6 +38,8 @@ class TopSink:
         try:
             clear = CLEAR if self._stream.isatty() else ""
             print(f"{clear}{text}", file=self._stream, flush=True)
+        except BrokenPipeError:
+            raise  # nobody reads any more: no failure, the end
         except (OSError, ValueError) as error:
             raise SinkFailed(sink="standard output", problem=str(error)) from error
         return True

@@ -91,3 +91,15 @@ def test_a_sink_that_refuses_is_said_and_the_end_is_a_good_one(
     running.bench.tracer.sums = [sums(failed=2, at=time.time())]
     running.end()
     assert capsys.readouterr().err == "pacto agent: test: refused\n"
+
+
+def test_a_reader_that_ended_first_is_no_traceback(
+    running: Running, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_observation: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(running.bench.sink, "put", gone)
+    running.bench.tracer.sums = [sums(failed=2, at=time.time())]
+    running.end()
+    assert capfd.readouterr().err == ""

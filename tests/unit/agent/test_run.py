@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+from typing import Any
 
 import pytest
 
+from kubectl_pacto.errors import UsageError
 from pacto_agent import run
 from pacto_agent.config import Options
 
@@ -61,3 +66,50 @@ def test_the_module_ends_as_the_command_does(arguments: list[str], status: int, 
     assert done.returncode == status
     assert done.stderr.startswith(said)
     assert done.stderr.count("\n") == 1
+
+
+class Waiting:
+    """An agent that does nothing until it is told to stop."""
+
+    def __init__(self, _options: Options, _sink: object, stop: threading.Event) -> None:
+        self.stop = stop
+        self.closed = False
+
+    def open(self) -> None:
+        """As Agent."""
+
+    def run(self) -> None:
+        """As Agent, except that it ends in the end."""
+        assert self.stop.wait(10)
+
+    def close(self) -> None:
+        """As Agent."""
+        self.closed = True
+
+
+@pytest.mark.parametrize("arguments", [["--sink", "stdout"], ["top"]])
+def test_an_agent_ends_as_soon_as_nobody_reads_it(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made: list[Waiting] = []
+
+    def make(*given: Any) -> Waiting:
+        made.append(Waiting(*given))
+        return made[0]
+
+    monkeypatch.setattr("pacto_agent.agent.Agent", make)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        threading.Timer(0.1, os.close, [reading]).start()
+        assert run.main(arguments) == 141
+    assert [one.closed for one in made] == [True]
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("arguments", [["--sink", "stdout"], ["top"]])
+def test_an_agent_needs_somewhere_to_tell_it(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(UsageError, match="standard output is closed"):
+        run.main(arguments)

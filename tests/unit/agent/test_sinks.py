@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from kubectl_pacto.errors import SinkFailed
+from kubectl_pacto.model.node import NodeRuntimeObservation
+from kubectl_pacto.model.node_codec import encode_node
 from pacto_agent.sinks.file import FileSink
 from pacto_agent.sinks.stdout import StdoutSink
+from pacto_agent.sinks.top import TopSink
 
 OBJECT: dict[str, Any] = {"kind": "NodeRuntimeObservation", "pods": []}
 LEASE: dict[str, Any] = {"kind": "Lease"}
@@ -107,10 +110,13 @@ def test_a_closed_standard_output_is_a_failure_of_the_sink() -> None:
         sink.put(OBJECT)
 
 
-def test_a_reader_that_went_away_is_a_failure_of_the_sink() -> None:
+@pytest.mark.parametrize("kind", [StdoutSink, TopSink])
+def test_a_reader_that_went_away_is_the_end_and_no_failure(kind: type[StdoutSink | TopSink]) -> None:
     reading, writing = os.pipe()
-    os.close(reading)
     with os.fdopen(writing, "w") as stream:
-        with pytest.raises(SinkFailed, match="Broken pipe"):
-            StdoutSink(stream).put(OBJECT)
+        sink = kind(stream)
+        sink.put(encode_node(NodeRuntimeObservation(name="n", node_name="n")))
+        os.close(reading)
+        with pytest.raises(BrokenPipeError):
+            sink.renew(LEASE)
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # what is left goes somewhere
