@@ -16,7 +16,6 @@ from typing import Final
 
 from kubectl_pacto import __version__
 from kubectl_pacto.errors import MissingNativeParts, PactoError, SinkFailed
-from kubectl_pacto.streams import READER_GONE, leave_quiet
 
 GROUP: Final = "pacto.commands"
 METADATA: Final = (".dist-info", ".egg-info")
@@ -105,6 +104,8 @@ def guarded(program: str, command: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        from kubectl_pacto.streams import READER_GONE, leave_quiet  # an agent holds it for nothing
+
         leave_quiet()
         return READER_GONE
     return status
@@ -123,5 +124,7 @@ def _flush() -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        from kubectl_pacto.streams import leave_quiet
+
         leave_quiet()
         raise SinkFailed(sink="standard output", problem=error.strerror or str(error)) from error

@@ -13,7 +13,6 @@ from types import FrameType
 from typing import Final, TextIO
 
 from kubectl_pacto.errors import UsageError
-from kubectl_pacto.streams import READER_GONE
 from pacto_agent.config import Options, parse, parse_inspect, parse_top
 from pacto_agent.publish import Sink
 
@@ -81,9 +80,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(options: Options, sink: Sink | None = None) -> int:
-    """Run until SIGTERM or SIGINT, then close everything in reverse order; returns the exit status.
+    """Run until SIGTERM or SIGINT, then close everything in reverse order; returns 0.
 
-    0, or 141 when nobody reads standard output any more, if that is what the sink writes to.
+    Raises BrokenPipeError once nobody reads standard output any more, if that is what the sink writes to.
     """
     from pacto_agent.agent import Agent
 
@@ -106,7 +105,9 @@ def run(options: Options, sink: Sink | None = None) -> int:
         agent.run()
     finally:
         agent.close()
-    return READER_GONE if gone.is_set() else 0
+    if gone.is_set():
+        raise BrokenPipeError
+    return 0
 
 
 def _watch_reader(stream: TextIO, tell: Callable[[], object]) -> None:

@@ -42,7 +42,7 @@ FAULTS = [
 AGENT_MAY_IMPORT = {
     "kubectl_pacto",
     *("kubectl_pacto.arguments", "kubectl_pacto.errors", "kubectl_pacto.model", "kubectl_pacto.kube"),
-    *("kubectl_pacto.launcher", "kubectl_pacto.streams"),  # how a command ends
+    "kubectl_pacto.launcher",  # how a command ends
 }
 
 
