@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from kubectl_pacto.cli.evidence_notes import evidence_notes
 from kubectl_pacto.cli.options import Duration, FailOn, InstantType, trips
 from kubectl_pacto.cli.render.result import Result
 from kubectl_pacto.cli.render.results import render
@@ -21,7 +22,6 @@ from kubectl_pacto.conformance.source import Loaded, load_offline, publish_new
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.model.bounds import STABILIZATION_SECONDS
 from kubectl_pacto.model.cluster import Cluster
-from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.node import AGENT_NAMESPACE
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import KernelOptions, Options
@@ -119,9 +119,10 @@ def evaluate(  # noqa: PLR0913 -- one for each option
     cluster = objects.cluster(read_probes(probe_results) if probe_results else None)
     _tell(objects, cluster)
     options = _options(cluster, **how)
-    if at is None:
-        at = time.time()
-        _tell_age(cluster, at, options.kernel)
+    is_now = at is None
+    at = time.time() if at is None else at
+    for note in evidence_notes(cluster, options.kernel, at, is_now=is_now):
+        tell(note)
     results = evaluate_all(
         cluster,
         at=at,
@@ -180,19 +181,6 @@ def evaluate_all(
         )
         for pacto in sorted(cluster.pactos, key=lambda item: (item.namespace, item.name))
     ]
-
-
-def _tell_age(cluster: Cluster, now: float, kernel: KernelOptions) -> None:
-    """That files of an earlier moment are judged by the clock of now, on stderr."""
-    beats = [one for one in cluster.leases if one.namespace == kernel.namespace and one.renewed is not None]
-    if not kernel.enabled or not beats:
-        return
-    newest = max(beats, key=lambda one: one.renewed or 0.0)
-    if newest.renewed is not None and now - newest.renewed > (kernel.staleness or newest.duration or 0):
-        last = format_instant(newest.renewed)
-        tell(
-            f"the newest heartbeat of the input is of {last} and stale by now: --at TIME judges by that time"
-        )
 
 
 def _tell(objects: Objects, cluster: Cluster) -> None:

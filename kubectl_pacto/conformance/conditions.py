@@ -13,7 +13,9 @@ from kubectl_pacto.model.contract import Readiness
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.pacto import Pacto
 from kubectl_pacto.model.snapshot import Snapshot
+from kubectl_pacto.observe.pods import target_workload
 
+READ = "the target's objects were read"
 ORDER = ("ContractValid", "RuntimeObserved", "ReadinessSatisfied")
 
 
@@ -90,7 +92,21 @@ def _runtime_observed(snapshot: Snapshot) -> dict[str, Any]:
     ]
     if failures:
         return condition("RuntimeObserved", "False", "ObservationFailed", "; ".join(failures))
-    return condition("RuntimeObserved", "True", "Found", "the target's objects were read")
+    absent = _absent(snapshot)
+    message = f"the target's objects were read; there is no {' and no '.join(absent)}" if absent else READ
+    return condition("RuntimeObserved", "True", "Found", message)
+
+
+def _absent(snapshot: Snapshot) -> list[str]:
+    """What of the target does not exist: without its workload no pod's connections are read."""
+    pacto, cluster = snapshot.pacto, snapshot.cluster
+    found = {
+        f"Service {pacto.namespace}/{pacto.service}": pacto.service
+        and cluster.service(pacto.namespace, pacto.service) is None,
+        f"{pacto.workload_kind} {pacto.namespace}/{pacto.workload_name}": pacto.workload_name
+        and target_workload(snapshot) is None,
+    }
+    return [what for what, is_absent in found.items() if is_absent]
 
 
 def _readiness(readiness: Readiness, at: float) -> dict[str, Any]:

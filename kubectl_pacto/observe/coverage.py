@@ -131,12 +131,20 @@ def cover(snapshot: Snapshot, pod: Pod) -> Coverage:
 
 
 def _node_object(snapshot: Snapshot, pod: Pod) -> NodeRuntimeObservation | None:
-    """The pod's node object, if it is one to trust: named after its node, with the agent's labels."""
-    node = snapshot.cluster.node(snapshot.options.kernel.namespace, pod.node) if pod.node else None
-    if node is None or node.name != node.node_name:
-        return None
-    has_labels = all(node.labels.get(key) == value for key, value in AGENT_LABELS.items())
-    return node if has_labels else None
+    """The pod's node object, if it is one that counts."""
+    namespace = snapshot.options.kernel.namespace
+    node = snapshot.cluster.node(namespace, pod.node) if pod.node else None
+    return None if node is None or why_it_does_not_count(node, namespace) else node
+
+
+def why_it_does_not_count(node: NodeRuntimeObservation, namespace: str) -> str:
+    """Why nobody reads this node object; empty for one named after its node, with the agent's labels."""
+    if node.namespace != namespace:
+        return f"agents report in namespace {namespace}"
+    if node.name != node.node_name:
+        return f"its nodeName is {node.node_name or 'empty'}"
+    lacking = [f"{key}={value}" for key, value in AGENT_LABELS.items() if node.labels.get(key) != value]
+    return f"without the label {' and '.join(lacking)}" if lacking else ""
 
 
 def _heartbeat(snapshot: Snapshot, node: NodeRuntimeObservation) -> Heartbeat | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kubectl_pacto.model.evidence import Collector
@@ -21,6 +21,7 @@ from kubectl_pacto.observe.backing import describe_unready, ready_endpoints
 from kubectl_pacto.observe.coverage import Coverage, Level, unproven, worst, young
 from kubectl_pacto.observe.interface import negative
 from kubectl_pacto.observe.peers import Callers, Contact
+from kubectl_pacto.observe.pods import target_workload
 from kubectl_pacto.observe.reading import Answer, Reading
 from kubectl_pacto.observe.resolve import Resolution
 from kubectl_pacto.observe.words import count
@@ -99,7 +100,21 @@ def merge_dependency(snapshot: Snapshot, provider: Provider, api: Reading, calle
             doubt = max(blind, key=lambda item: item.level)
             why = f"{api.why}; {doubt.describe()}"
             return Reading(doubt.level.answer, why, Collector.API_AND_KERNEL)
-    return api
+    unread = "" if callers.covered else _without_callers(snapshot)
+    return replace(api, why=f"{api.why}; {unread}") if api.answer is Answer.YES and unread else api
+
+
+def _without_callers(snapshot: Snapshot) -> str:
+    """Why no pod's connections could qualify the Kubernetes answer, where that is a mistake perhaps."""
+    pacto, workload = snapshot.pacto, target_workload(snapshot)
+    where = f"{pacto.workload_kind} {pacto.namespace}/{pacto.workload_name}"
+    if not pacto.workload_name:
+        return ""
+    if workload is None:
+        return f"no connection is read, as there is no {where}"
+    if isinstance(workload, Unreadable) or snapshot.cluster.failure("Pod", pacto.namespace):
+        return f"no connection is read, as {where} or its pods could not be"
+    return f"no connection is read, as {where} has no running pod"
 
 
 def _failing(

@@ -51,6 +51,7 @@ class Directory:
     def __init__(self, cluster: Cluster) -> None:
         self.by_ref: defaultdict[str, list[Pacto]] = defaultdict(list)
         self.by_name: defaultdict[str, list[Pacto]] = defaultdict(list)
+        self.without_target: defaultdict[str, list[Pacto]] = defaultdict(list)
         self.by_address: defaultdict[Address, list[Pacto]] = defaultdict(list)
         for pacto in sorted(cluster.pactos, key=lambda item: (item.namespace, item.name)):
             published = pacto.published
@@ -58,7 +59,9 @@ class Directory:
                 continue
             if published.resolved_ref:
                 self.by_ref[base_ref(published.resolved_ref)].append(pacto)
-            if published.service and not pacto.is_reference:
+            if published.service and pacto.is_reference:
+                self.without_target[published.service].append(pacto)
+            elif published.service:
                 self.by_name[published.service].append(pacto)
                 for address in _addresses_of(cluster, pacto):
                     self.by_address[address].append(pacto)
@@ -107,9 +110,16 @@ def resolve(cluster: Cluster, dependency: Dependency) -> Resolution:
         targets = pactos.by_name.get(dependency.name, [])
         how = f"are called {dependency.name}"
     if not targets:
-        why = f"no Pacto carries the ref {base_ref(dependency.ref)} or is called {dependency.name}"
+        why = _nobody(dependency, pactos.without_target.get(dependency.name, []))
         return Resolution(None, (), Reading(Answer.UNSUPPORTED, why))
     return _choose(dependency, targets, how)
+
+
+def _nobody(dependency: Dependency, without_target: list[Pacto]) -> str:
+    why = f"no Pacto carries the ref {base_ref(dependency.ref)}"
+    if without_target:
+        return f"{why}, and who publishes service {dependency.name} has no target: {_names(without_target)}"
+    return f"{why} or publishes service {dependency.name}"
 
 
 def _choose(dependency: Dependency, targets: list[Pacto], how: str) -> Resolution:

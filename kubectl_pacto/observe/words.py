@@ -11,7 +11,7 @@ MOST_TEXT: Final = 200  # of what another process wrote
 
 # docs/observations.md has the same list, with what to do
 REASONS: Final[Mapping[str, str]] = {
-    "NoNodeObject": "no agent reports from this node",
+    "NoNodeObject": "no object of this node that counts: by its name, its namespace and the agent's labels",
     "PodLimitExceeded": "more pods run on this node than its agent keeps",
     "ResyncFailed": "its node's agent could not read /proc again",
     "EventsDropped": "its node's agent lost events and has not looked again since",

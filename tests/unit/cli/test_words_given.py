@@ -103,3 +103,31 @@ def test_files_of_an_earlier_moment_are_said_to_be_judged_by_now(capsys: pytest.
     for more in (["--at", "2026-10-18T09:12:44Z"], ["--kernel-evidence", "off"], ["--staleness", "999999h"]):
         main(["evaluate", "-f", example, *more])
         assert capsys.readouterr().err == ""
+
+
+def test_a_clock_before_the_evidence_is_said_to_be_so(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(ROOT / "docs" / "examples" / "ready-but-silent.yaml")
+    main(["evaluate", "-f", example, "--at", "2026-10-18T09:00:00Z"])
+    assert capsys.readouterr().err == (
+        "the newest heartbeat of the input is of 2026-10-18T09:12:39Z, after the time of --at, "
+        "and counts as of then\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("replaced", "by", "said"),
+    [
+        ("app.kubernetes.io/part-of: pacto", "x: y", "without the label app.kubernetes.io/part-of=pacto"),
+        ("namespace: pacto-node-agent", "namespace: agents", "agents report in namespace pacto-node-agent"),
+        ("nodeName: n1", "nodeName: n2", "its nodeName is n2"),
+        ("kind: Lease", "kind: Leese", "no Lease in the input for n1: an object's lastPublished is"),
+    ],
+)
+def test_node_objects_that_do_not_count_are_named(
+    replaced: str, by: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "docs" / "examples" / "ready-but-silent.yaml").read_text()
+    assert replaced in text
+    (tmp_path / "all.yaml").write_text(text.replace(replaced, by))
+    main(["evaluate", "-f", str(tmp_path / "all.yaml"), "--at", "2026-10-18T09:12:44Z"])
+    assert said in capsys.readouterr().err

@@ -151,3 +151,10 @@ def test_a_read_that_failed_is_a_condition() -> None:
     conditions = {item["type"]: item for item in status["conditions"]}
     assert conditions["RuntimeObserved"]["status"] == "False"
     assert conditions["RuntimeObserved"]["message"] == "forbidden"
+
+
+def test_what_of_a_target_does_not_exist_is_said() -> None:
+    status = run({"workload": None}).status
+    conditions = {item["type"]: item for item in status["conditions"]}
+    assert conditions["RuntimeObserved"]["status"] == "True"
+    assert conditions["RuntimeObserved"]["message"].endswith("; there is no Deployment shop/shop")
