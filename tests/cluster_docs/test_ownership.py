@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from kubectl_pacto.controller.connection import connect
+from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.node import Listener, NodeRuntimeObservation, PodView
-from kubectl_pacto.model.node_codec import API_VERSION, KIND, encode_node
+from kubectl_pacto.model.node_codec import KIND, encode_node
 from pacto_agent.sinks.kubernetes import KubernetesSink
 from tests.cluster.live import Live
 
