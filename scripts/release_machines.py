@@ -26,7 +26,9 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 BINFMT: Final = Path("/proc/sys/fs/binfmt_misc")
 EMULATOR: Final = "qemu-aarch64-static"
-ENTRY: Final = "pacto-arm64"
+PROGRAMS: Final = {EMULATOR: "qemu-user-static"}
+# under this name mmdebstrap looks for it; under another it would copy the emulator into the root
+ENTRY: Final = "qemu-aarch64"
 # the head of an ELF file for aarch64, program or shared object, as Debian's qemu-aarch64.conf tells them
 MAGIC_HEX: Final = "7f454c460201010000000000000000000200b700"
 MASK_HEX: Final = "ffffffffffffff00fffffffffffffffffeffffff"
@@ -143,9 +145,10 @@ def lacking() -> str:
         return "is emulated on amd64 machines with Linux alone"
     if os.geteuid() != 0:
         return "is built in a root of its own, which needs root (sudo)"
-    for program, package in ((EMULATOR, "qemu-user-static"), ("mmdebstrap", "mmdebstrap")):
+    # mmdebstrap asks arch-test, which Debian only recommends with it
+    for program in (EMULATOR, "mmdebstrap", "arch-test"):
         if shutil.which(program) is None:
-            return f"needs {program} (apt-get install {package})"
+            return f"needs {program} (apt-get install {PROGRAMS.get(program, program)})"
     if "binfmt_misc" not in Path("/proc/filesystems").read_text(encoding="ascii") and not BINFMT.is_dir():
         return "needs a kernel that starts programs by an emulator (modprobe binfmt_misc)"
     return ""
@@ -178,6 +181,11 @@ def emulation(lock: Path) -> Iterator[None]:
             run("mount", "-t", "binfmt_misc", "binfmt_misc", BINFMT)
             undo.callback(run, "umount", BINFMT)
         if not is_registered(BINFMT):
+            if (BINFMT / ENTRY).exists():
+                raise ReleaseError(
+                    f"arm64: {BINFMT / ENTRY} is off, or opens no emulator for roots (flag F): remove it "
+                    f"(echo -1 > {BINFMT / ENTRY}) and run this again"
+                )
             (BINFMT / "register").write_text(registration(str(shutil.which(EMULATOR))), encoding="ascii")
             undo.callback((BINFMT / ENTRY).write_text, "-1")
         yield

@@ -39,7 +39,11 @@ KERNELS: Final = {
     "/bin/busybox": "busybox-static",  # the initramfs
 }
 # nothing of the tier needs these: python -m tests.kernels tier --architecture arm64
-KERNELS_ARM64: Final = {"qemu-system-aarch64": "qemu-system-arm", "qemu-aarch64-static": "qemu-user-static"}
+KERNELS_ARM64: Final = {
+    "qemu-system-aarch64": "qemu-system-arm",
+    "qemu-aarch64-static": "qemu-user-static",
+    "arch-test": "arch-test",
+}
 BROWSER: Final = {
     "chromium": "chromium",
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",

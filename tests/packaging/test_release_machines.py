@@ -53,6 +53,7 @@ def test_what_a_machine_lacks_is_said_with_its_remedy(able: None, monkeypatch: p
         (os, "geteuid", lambda: 1000, "needs root"),
         (shutil, "which", without("qemu-aarch64-static"), "apt-get install qemu-user-static"),
         (shutil, "which", without("mmdebstrap"), "apt-get install mmdebstrap"),
+        (shutil, "which", without("arch-test"), "apt-get install arch-test"),
         (platform, "machine", lambda: "riscv64", "amd64 machines"),
         (sys, "platform", "darwin", "amd64 machines"),
     ]
@@ -157,13 +158,13 @@ def test_what_was_mounted_and_registered_is_taken_back_whatever_happens(
 ) -> None:
     wanted = pytest.raises(type(ends)) if ends else contextlib.nullcontext()
     with wanted, release_machines.emulation(tmp_path / "lock"):
-        assert (binfmt / "register").read_text().startswith(":pacto-arm64:M:")
-        assert not (binfmt / "pacto-arm64").exists()
+        assert (binfmt / "register").read_text().startswith(":qemu-aarch64:M:")
+        assert not (binfmt / "qemu-aarch64").exists()
         assert not (tmp_path / "unmounted").exists()
         if ends is not None:
             raise ends
     # -1 takes an entry out; it was written before the table was unmounted
-    assert (tmp_path / "unmounted" / "pacto-arm64").read_text() == "-1"
+    assert (tmp_path / "unmounted" / "qemu-aarch64").read_text() == "-1"
 
 
 def test_what_others_registered_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +174,20 @@ def test_what_others_registered_stays(tmp_path: Path, monkeypatch: pytest.Monkey
     with release_machines.emulation(tmp_path / "lock"):
         pass
     assert (folder / "debians").read_text() == DEBIANS
+    assert (folder / "register").read_text() == ""
+
+
+def test_an_emulator_of_others_that_reaches_into_no_root_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = entries(tmp_path / "binfmt", **{"qemu-aarch64": DEBIANS.replace("POF", "PO")})
+    monkeypatch.setattr(release_machines, "BINFMT", folder)
+    monkeypatch.setattr(release_machines, "run", lambda *_: pytest.fail("mounts or unmounts"))
+    with (
+        pytest.raises(ReleaseError, match=r"qemu-aarch64 is off, or opens .*echo -1 > "),
+        release_machines.emulation(tmp_path / "lock"),
+    ):
+        pytest.fail("goes on")
     assert (folder / "register").read_text() == ""
 
 
