@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Final, TextIO
+from typing import Final
 
 from kubectl_pacto.cli.demo import cgroups, linux, netlink
+from kubectl_pacto.cli.demo.answers import DONE, answer
 
 BRIDGE: Final = "pods"
 POD_LINK: Final = "eth0"
-DONE: Final = "ok"
 
 
-def serve(bridge: int, requests: Iterable[str], answers: TextIO) -> None:
+def serve(bridge: int, requests: Iterable[str]) -> None:
     """Attach the processes that `requests` names until it ends."""
     for position, line in enumerate(requests):
         try:
             netlink.make_veth(f"veth{position}", master=bridge, peer=POD_LINK, peer_pid=int(line))
         except OSError as error:
-            print(error.strerror, file=answers, flush=True)
+            answer(error.strerror)
         else:
-            print(DONE, file=answers, flush=True)
+            answer(DONE)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,10 +38,10 @@ def main(arguments: Sequence[str]) -> int:
         linux.leave_network()
         bridge = netlink.make_bridge(BRIDGE)
     except OSError as error:
-        print(error.strerror, flush=True)
+        answer(error.strerror)
         return 1
-    print(DONE, flush=True)
-    serve(bridge, sys.stdin, sys.stdout)
+    answer(DONE)
+    serve(bridge, sys.stdin)
     return 0
 
 

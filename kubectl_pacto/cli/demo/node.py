@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_pacto.cli.demo import cgroups, cleaner
-from kubectl_pacto.cli.demo.fabric import DONE
+from kubectl_pacto.cli.demo.answers import DONE
 from kubectl_pacto.cli.demo.objects import ADDRESSES, APPS, PORT, App, LivePod
 from kubectl_pacto.cli.demo.pod import Task
 from kubectl_pacto.errors import DemoFailed

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_pacto.cli.demo import cgroups, linux, netlink
-from kubectl_pacto.cli.demo.fabric import DONE, POD_LINK
+from kubectl_pacto.cli.demo.answers import DONE, answer
+from kubectl_pacto.cli.demo.fabric import POD_LINK
 
 PREFIX: Final = 24
 CALL_SECONDS: Final = 0.5
@@ -57,7 +58,7 @@ class Task:
 def settle(task: Task) -> None:
     """Leave the node's network, be attached, enter the cgroup; raises OSError."""
     linux.leave_network()
-    print(DONE, flush=True)
+    answer(DONE)
     sys.stdin.readline()
     netlink.set_up("lo")
     netlink.add_address(POD_LINK, task.address, PREFIX)
@@ -104,9 +105,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settle(task)
     except OSError as error:
-        print(error.strerror, flush=True)
+        answer(error.strerror)
         return 1
-    print(DONE, flush=True)
+    answer(DONE)
     work(task)
     return 0
 

@@ -46,7 +46,14 @@ class Interrupts:
     number: int = 0
 
     def install(self) -> None:
-        """Take the signals over."""
+        """Take the signals over; what a dropped one raised is not said, for `check` raises it again."""
+        otherwise = sys.unraisablehook
+
+        def on_dropped(dropped: sys.UnraisableHookArgs) -> None:
+            if not issubclass(dropped.exc_type, Interrupted):
+                otherwise(dropped)
+
+        sys.unraisablehook = on_dropped
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
 
@@ -55,6 +62,11 @@ class Interrupts:
         if not self.held:
             self.held = True
             raise Interrupted(number)
+
+    def check(self) -> None:
+        """Raise Interrupted if one came where Python drops exceptions: a finalizer, a weak reference."""
+        if self.number:
+            raise Interrupted(self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +81,11 @@ class Ended:
 def run(mount: str, *, timeout: float, keep: Path | None, say: Say) -> Ended:
     """Run the demo with its cgroups in `mount`; raises DemoFailed."""
     interrupts, node = Interrupts(), Node(mount)
-    interrupts.install()
     outcome: Outcome | None = None
     try:
         try:
-            outcome = _watch(node, timeout, keep, say)
+            interrupts.install()
+            outcome = _watch(node, timeout, keep, say, interrupts.check)
         finally:
             interrupts.held = True
             node.close()
@@ -86,15 +98,16 @@ def run(mount: str, *, timeout: float, keep: Path | None, say: Say) -> Ended:
     return Ended(None if interrupts.number else outcome, not node.left, interrupts.number)
 
 
-def _watch(node: Node, timeout: float, keep: Path | None, say: Say) -> Outcome:
+def _watch(node: Node, timeout: float, keep: Path | None, say: Say, check: Callable[[], None]) -> Outcome:
     started = time.time()
     deadline = time.monotonic() + timeout
     clocked = _clocked(say, started)
     node.open(clocked)
-    _await_agent(node, deadline)
+    _await_agent(node, deadline, check)
     judge, said = Judge(), dict[str, str]()
     while True:
         began = time.monotonic()
+        check()
         node.check_agent()
         pods, seen = node.pods(), _node_objects(node.view_file)
         at = int(time.time() * 1000) / 1000  # as --at can say it: a replay is the same pass
@@ -112,9 +125,10 @@ def _watch(node: Node, timeout: float, keep: Path | None, say: Say) -> Outcome:
     return Outcome(judge, Scene(pods, seen, at), started, kubernetes_alone(objects, at))
 
 
-def _await_agent(node: Node, deadline: float) -> None:
+def _await_agent(node: Node, deadline: float, check: Callable[[], None]) -> None:
     """Until its first publication nothing can be said: passes would only tell that."""
     while not node.view_file.exists() and time.monotonic() < deadline:
+        check()
         node.check_agent()
         time.sleep(0.05)
 

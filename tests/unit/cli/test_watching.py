@@ -187,14 +187,20 @@ def test_standard_error_that_is_gone_does_no_harm(scene: tuple[FleetApi, str]) -
     assert done.stdout.startswith(b"Operator")
 
 
-# sends an interrupt as a module begins to load, so at a moment that no timer could hit twice
+# sends an interrupt as a module begins to load, so at a moment that no timer could hit twice; where it is
+# told to, within a callback of a weak reference as each import has one: Python drops what is raised there
 INTERRUPT = """
-import os, signal, sys
+import os, signal, sys, weakref
 wanted, sys.argv = sys.argv[1], ["kubectl-pacto", *sys.argv[2:]]
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == wanted:
-            os.kill(os.getpid(), signal.SIGINT)
+        if name == wanted.removeprefix("callback:"):
+            interrupt = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+            if name == wanted:
+                interrupt()
+            lock = Finder()
+            watched = weakref.ref(lock, interrupt)
+            del lock
 sys.meta_path.insert(0, Finder())
 from kubectl_pacto.entry import main
 sys.exit(main())
@@ -206,7 +212,8 @@ sys.exit(main())
     [
         "kubectl_pacto.cli.main", "kubectl_pacto.errors", "kubectl_pacto.cli.terminal", "click",
         "kubectl_pacto.cli.status_cmd", "kubectl_pacto.kube.connect", "kubectl_pacto.collect.fleet",
-        "kubectl_pacto.cli.render.status",
+        "kubectl_pacto.cli.render.status", "callback:click", "callback:kubectl_pacto.cli.status_cmd",
+        "callback:kubectl_pacto.collect.fleet", "callback:kubectl_pacto.kube.connect",
     ],
 )  # fmt: skip
 def test_an_interrupt_within_an_import_is_quiet(scene: tuple[FleetApi, str], module: str) -> None:

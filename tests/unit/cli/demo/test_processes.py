@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import os
 import signal
 import socket
 import subprocess
@@ -86,7 +86,9 @@ def test_a_refused_call_is_no_error() -> None:
     assert not pod.call("127.0.0.1", port)
 
 
-def test_the_fabric_answers_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fabric_answers_each_request(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     made: list[tuple[str, int]] = []
 
     def veth(name: str, *, master: int, peer: str, peer_pid: int) -> None:
@@ -95,9 +97,8 @@ def test_the_fabric_answers_each_request(monkeypatch: pytest.MonkeyPatch) -> Non
         made.append((name, peer_pid))
 
     monkeypatch.setattr(netlink, "make_veth", veth)
-    answers = io.StringIO()
-    fabric.serve(7, ["1\n", "2\n", "3\n"], answers)
-    assert answers.getvalue().splitlines() == ["ok", "make the veth pair veth1: No such process", "ok"]
+    fabric.serve(7, ["1\n", "2\n", "3\n"])
+    assert capfd.readouterr().out.splitlines() == ["ok", "make the veth pair veth1: No such process", "ok"]
     assert made == [("veth0", 1), ("veth2", 3)]
 
 
@@ -108,3 +109,24 @@ def test_leaving_the_network_needs_root() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "unshare" in done.stderr.splitlines()[-1]
+
+
+POD = "pod.main([str(os.getppid()), pod.Task('', '', '').encode()])"
+
+
+@pytest.mark.parametrize(
+    "started",
+    [
+        f"pod.linux.leave_network = lambda: None; {POD}",
+        f"pod.linux.leave_network = lambda: os.close(-1); {POD}",  # which is an OSError
+        "fabric.main([str(os.getppid()), '/no/such/cgroup'])",
+        "fabric.netlink.make_veth = lambda *_, **__: None; fabric.serve(7, ['1'])",
+    ],
+)
+def test_a_process_whose_demo_was_interrupted_ends_without_a_word(started: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    code = f"import os; from kubectl_pacto.cli.demo import fabric, pod; {started}"
+    done = subprocess.run([sys.executable, "-c", code], stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,7 +52,9 @@ class FakeNode:
 @pytest.fixture(autouse=True)
 def _restored_signals() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in module.SIGNALS}
+    hook = sys.unraisablehook
     yield
+    sys.unraisablehook = hook
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -95,6 +98,20 @@ def test_a_signal_closes_the_node(node: FakeNode, number: signal.Signals) -> Non
     node.trouble = lambda: os.kill(os.getpid(), number)
     ended = run("/m", timeout=5, keep=None, say=quiet)
     assert (ended.outcome, ended.signal) == (None, number)
+    assert node.closed >= 1
+
+
+def test_a_signal_within_a_finalizer_is_not_lost(node: FakeNode) -> None:
+    class Dropped:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)  # what the handler raises here, Python drops
+
+    def drop() -> None:
+        Dropped()
+
+    node.trouble = drop
+    ended = run("/m", timeout=60, keep=None, say=quiet)
+    assert (ended.outcome, ended.signal) == (None, signal.SIGINT)
     assert node.closed >= 1
 
 
