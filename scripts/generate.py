@@ -72,6 +72,7 @@ def generated() -> dict[Path, str]:
         **manifests.generated(),
         **importlib.import_module("scripts.chart").generated(),
         **importlib.import_module("scripts.pages").generated(),
+        **importlib.import_module("scripts.words").generated(),
     }
 
 

@@ -121,9 +121,11 @@ def _values(option: click.Option, before: Sequence[str]) -> tuple[list[tuple[str
 
 def _arguments(command: click.Command, before: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
     if command.name == "explain":
+        from kubectl_pacto.explain.words import names, words
         from kubectl_pacto.model.finding import REGISTRY
 
-        return [(code, "") for code in sorted(REGISTRY)], NO_FILES
+        known = [*sorted(REGISTRY), *names(words())]
+        return [(word, "") for word in known], NO_FILES
     if command.name == "evaluate":
         return [], FILES
     return [(found, "") for found in _names("pacto", before)], NO_FILES

@@ -32,7 +32,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "explain": (
         "kubectl_pacto.cli.explain_cmd",
         "explain",
-        "Explain a finding by its code.",
+        "What a finding's code or a printed word means.",
     ),
     "install": (
         "kubectl_pacto.cli.install_cmd",

@@ -147,7 +147,7 @@ def _hint(scope: Scope, row: NodeRow) -> str:
     if row.state is NodeState.FAILED:
         return f"look: kubectl pacto coverage -o wide; the kernel of {row.name} is {row.kernel or 'unknown'}"
     if row.state is NodeState.DEGRADED:
-        return f"look: kubectl pacto coverage --node {row.name}"
+        return "look: kubectl pacto coverage -o wide"
     where = f"-n {scope.agent_namespace} --field-selector spec.nodeName={row.name}"
     return f"look: kubectl get pods {where}"
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tabulate import tabulate
 
@@ -25,9 +26,13 @@ def render_table(results: Sequence[Result], *, with_evidence: bool = False) -> s
         details = list(_details(result, with_evidence))
         if details:
             lines += ["", f"{result.namespace}/{result.name}", *details]
-    if any(result.checked.status.get("findings") for result in results):
+    if any(_has_codes(result.checked.status) for result in results):
         lines += ["", "`kubectl pacto explain CODE` says what a finding means and what to do."]
     return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _has_codes(status: Mapping[str, Any]) -> bool:
+    return bool(status.get("findings") or (status.get("validation") or {}).get("errors"))
 
 
 def _row(result: Result) -> tuple[str, ...]:

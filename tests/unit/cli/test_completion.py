@@ -36,6 +36,7 @@ def test_flags_and_their_closed_values(capsys: pytest.CaptureFixture[str]) -> No
     assert complete(capsys, "findings", "--severity", "e")[0] == ["error"]
     assert complete(capsys, "findings", "--code", "INTERFACE_A")[0] == ["INTERFACE_ABSENT"]
     assert complete(capsys, "explain", "DEPENDENCY_UND")[0] == ["DEPENDENCY_UNDECLARED"]
+    assert complete(capsys, "explain", "Heart")[0] == ["HeartbeatTooOld"]
 
 
 def test_files_are_left_to_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
