@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from kubectl_pacto.arguments import Parser
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.model import bounds
-from kubectl_pacto.model.duration import parse_duration
+from kubectl_pacto.model.duration import parse_interval
 from kubectl_pacto.model.node import AGENT_NAMESPACE
 from pacto_agent.mapper import NAMES
 
-SHORTEST_INTERVAL = 0.2
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # RFC 1123, as the API server has it
 
 
@@ -41,12 +40,9 @@ class Options:
 def interval(text: str) -> float:
     """An interval's seconds; raises ArgumentTypeError naming the bound."""
     try:
-        seconds = parse_duration(text)
+        return parse_interval(text, bounds.SHORTEST_TRIED_INTERVAL_SECONDS)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if not SHORTEST_INTERVAL <= seconds <= 24 * 3600:
-        raise argparse.ArgumentTypeError(f"{text} is not between {SHORTEST_INTERVAL:g}s and 24h")
-    return seconds
 
 
 def parser() -> Parser:
@@ -85,8 +81,11 @@ def top_parser() -> Parser:
 def _add_interval(to: Parser, flag: str, default: float) -> None:
     name = flag.removeprefix("--").replace("-", "_")
     dest = "publish_interval" if name == "interval" else name
+    longest = f"{bounds.LONGEST_INTERVAL_SECONDS / 3600:g}h"
+    words = f"{bounds.SHORTEST_INTERVAL_SECONDS:g}s to {longest}, default {default:g}s"
+    tried = f"to try it, {bounds.SHORTEST_TRIED_INTERVAL_SECONDS:g}s or more"
     to.add_argument(
-        flag, dest=dest, type=interval, default=default, metavar="DURATION", help=f"default {default:g}s"
+        flag, dest=dest, type=interval, default=default, metavar="DURATION", help=f"{words}; {tried}"
     )
 
 

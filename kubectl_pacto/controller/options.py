@@ -15,7 +15,8 @@ from kubectl_pacto.controller.manifests.agent_values import MAPPERS, SECCOMP_PRO
 from kubectl_pacto.controller.mirror import MIRROR_SECONDS
 from kubectl_pacto.controller.pull_secrets import LOOK_SECONDS
 from kubectl_pacto.controller.serving import CertificateFiles
-from kubectl_pacto.model.duration import parse_duration
+from kubectl_pacto.model.bounds import LONGEST_INTERVAL_SECONDS, SHORTEST_INTERVAL_SECONDS
+from kubectl_pacto.model.duration import parse_duration, parse_interval
 from kubectl_pacto.model.node import AGENT_NAMESPACE
 from kubectl_pacto.model.snapshot import HOST_KERNEL_RUNTIMES, KernelOptions, Options
 
@@ -24,6 +25,9 @@ WORKERS = 4
 
 
 DEFAULT: Final = "default %(default)s"
+INTERVAL: Final = (
+    f"{SHORTEST_INTERVAL_SECONDS:g}s to {LONGEST_INTERVAL_SECONDS / 3600:g}h, default %(default)s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,11 @@ def _seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _duration(text: str) -> str:
-    _seconds(text)
+def _interval(text: str) -> str:
+    try:
+        parse_interval(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return text
 
 
@@ -146,8 +153,8 @@ def _add_agent(made: Parser) -> None:
     policy = DEFAULTS.image_pull_policy
     add("--node-agent-image-pull-policy", default=policy, metavar="POLICY", help=DEFAULT)
     every = DEFAULTS.publish_interval, DEFAULTS.resync_interval
-    add("--publish-interval", type=_duration, default=every[0], metavar="DURATION", help=DEFAULT)
-    add("--resync-interval", type=_duration, default=every[1], metavar="DURATION", help=DEFAULT)
+    add("--publish-interval", type=_interval, default=every[0], metavar="DURATION", help=INTERVAL)
+    add("--resync-interval", type=_interval, default=every[1], metavar="DURATION", help=INTERVAL)
     add("--mapper", choices=MAPPERS, default=DEFAULTS.mapper, help=DEFAULT)
     add("--node-agent-sys-resource", action="store_true", help="give it SYS_RESOURCE (before Linux 5.11)")
     seccomp = DEFAULTS.seccomp_profile

@@ -20,6 +20,10 @@ SPILL_ENTRIES: Final = 4096
 
 PUBLISH_INTERVAL_SECONDS: Final = 30.0
 RESYNC_INTERVAL_SECONDS: Final = 60.0
+# of both intervals, wherever they are given; an agent that is tried by hand takes a shorter one
+SHORTEST_INTERVAL_SECONDS: Final = 1.0
+SHORTEST_TRIED_INTERVAL_SECONDS: Final = 0.2
+LONGEST_INTERVAL_SECONDS: Final = 24 * 3600.0
 # The Lease says this many publish intervals, and the staleness bound is the same number by default.
 STALENESS_INTERVALS: Final = 3
 STABILIZATION_SECONDS: Final = 120.0

@@ -31,7 +31,7 @@ WRONG: list[tuple[dict[str, Any], tuple[str, str], str]] = [
     ),
     (
         {"nodeAgent": {"resyncInterval": "0s"}},
-        ("at '/nodeAgent/resyncInterval'", "[1-9]"),
+        ("at '/nodeAgent/resyncInterval'", "does not match"),
         "nodeAgent.resyncInterval",
     ),
     (

@@ -126,10 +126,12 @@ _NODE_AGENT: Final = Section(
             [], "Secrets to pull it with; they must be in the agent's namespace.", kinds.PULL_SECRETS
         ),
         "publishInterval": Value(
-            AGENT.publish_interval, "How often a node reports; 1s or more.", kinds.INTERVAL
+            AGENT.publish_interval, f"How often a node reports; {kinds.INTERVAL_WORDS}.", kinds.INTERVAL
         ),
         "resyncInterval": Value(
-            AGENT.resync_interval, "How often a node's sockets are read anew.", kinds.INTERVAL
+            AGENT.resync_interval,
+            f"How often a node's sockets are read anew; {kinds.INTERVAL_WORDS}.",
+            kinds.INTERVAL,
         ),
         "mapper": Value(
             AGENT.mapper,

@@ -12,13 +12,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kubectl_pacto.model.bounds import LONGEST_INTERVAL_SECONDS, SHORTEST_INTERVAL_SECONDS
+
 Schema = dict[str, Any]
 DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 _NUMBERS: Final = r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+"
 # patterns hold for both dialects that read them, Go's and ECMA 262's; and what each asks for
 DURATION_PATTERN: Final = rf"^(0|{_NUMBERS})?$"
 POSITIVE_PATTERN: Final = "^$|[1-9]"
-GIVEN_PATTERN: Final = rf"^{_NUMBERS}$"
+# of an interval of the node agent, from SHORTEST_INTERVAL_SECONDS to LONGEST_INTERVAL_SECONDS: one unit, or
+# hours, minutes and seconds as on a clock
+_PART = r"(\.[0-9]+)?"
+_SIXTY = "[0-5]?[0-9]"
+_DAY = "([1-9]|1[0-9]|2[0-3])"
+_DAY_MINUTES = "([1-9][0-9]{0,2}|1[0-3][0-9]{2}|14[0-3][0-9])"
+_DAY_SECONDS = "([1-9][0-9]{0,3}|[1-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2})"
+INTERVAL_PATTERN: Final = "^({})$".format(
+    "|".join(
+        (
+            "[1-9][0-9]{3,6}ms",
+            f"{_DAY_SECONDS}{_PART}s|86400s",
+            f"{_DAY_MINUTES}({_PART}m|m{_SIXTY}{_PART}s)|1440m(0s)?",
+            f"{_DAY}({_PART}h|h{_SIXTY}m|h({_SIXTY}m)?{_SIXTY}{_PART}s)|24h(0m)?(0s)?",
+            r"0\.[1-9][0-9]*[mh]",
+        )
+    )
+)
+INTERVAL_WORDS: Final = f"{SHORTEST_INTERVAL_SECONDS:g}s to {LONGEST_INTERVAL_SECONDS / 3600:g}h"
 NAME_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 OPTIONAL_NAME_PATTERN: Final = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 # a Service is named after it
@@ -28,8 +48,8 @@ SHARE_PATTERN: Final = r"^[1-9][0-9]*%?$"
 QUANTITY_PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$"
 WORDS: Final = {
     DURATION_PATTERN: "a duration such as 30s, 2m or 1h30m",
-    GIVEN_PATTERN: "a duration such as 30s, 2m or 1h30m",
     POSITIVE_PATTERN: "a duration above zero",
+    INTERVAL_PATTERN: f"a duration of {INTERVAL_WORDS} such as 30s, 2m or 1h30m",
     NAME_PATTERN: "a Kubernetes name: lower case letters, digits and dashes",
     OPTIONAL_NAME_PATTERN: "a Kubernetes name: lower case letters, digits and dashes",
     OBJECT_PATTERN: "the name of a Service: lower case letters, digits and dashes, a letter first",
@@ -48,11 +68,7 @@ OBJECT_NAME: Final[Schema] = {"type": "string", "pattern": OBJECT_PATTERN, "maxL
 # empty: the program's own default
 DURATION: Final[Schema] = {"type": "string", "pattern": DURATION_PATTERN}
 POSITIVE: Final[Schema] = {**DURATION, "allOf": [{"pattern": POSITIVE_PATTERN}]}
-INTERVAL: Final[Schema] = {
-    "type": "string",
-    "pattern": GIVEN_PATTERN,
-    "allOf": [{"pattern": POSITIVE_PATTERN}],
-}
+INTERVAL: Final[Schema] = {"type": "string", "pattern": INTERVAL_PATTERN}
 
 
 def choice(*names: str) -> Schema:

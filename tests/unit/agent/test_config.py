@@ -119,3 +119,4 @@ def test_help_is_printed_and_ends_well(capsys: pytest.CaptureFixture[str]) -> No
     text = capsys.readouterr().out
     for flag in ("--sink", "--output", "--publish-interval", "--resync-interval", "--mapper", "--node-name"):
         assert flag in text
+    assert "1s to 24h, default 60s; to try it, 0.2s or more" in " ".join(text.split())

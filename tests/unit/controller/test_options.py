@@ -58,6 +58,8 @@ def test_addresses_can_be_turned_off() -> None:
         (["--workers", "0"], POD, 2),
         (["--staleness", "soon"], POD, 2),
         (["--publish-interval", "x"], POD, 2),
+        (["--publish-interval", "999ms"], POD, 2),
+        (["--resync-interval", "24h1s"], POD, 2),
         (["--mapper", "guess"], POD, 2),
         (["--enable-node-agent", "--node-agent-values", "["], POD, 2),
         (["--enable-node-agent", "--node-agent-values", "[]"], POD, 2),

@@ -130,8 +130,15 @@ def test_the_controllers_values_arrive() -> None:
         ({"replicaCount": 0}, "replicaCount must be at least 1"),
         ({"metrics": {"service": {"port": 70000}}}, "metrics.service.port must be at most 65535"),
         ({"nodeAgent": {"mapper": "fast"}}, "nodeAgent.mapper must be one of auto, proc, iter"),
-        ({"nodeAgent": {"publishInterval": "30"}}, "nodeAgent.publishInterval must be a duration such as"),
-        ({"nodeAgent": {"publishInterval": "0s"}}, "nodeAgent.publishInterval must be a duration above"),
+        (
+            {"nodeAgent": {"publishInterval": "30"}},
+            "nodeAgent.publishInterval must be a duration of 1s to 24h such as 30s, 2m or 1h30m, not '30'",
+        ),
+        ({"nodeAgent": {"publishInterval": "100ms"}}, "nodeAgent.publishInterval must be a duration of 1s"),
+        (
+            {"nodeAgent": {"resyncInterval": "48h"}},
+            "nodeAgent.resyncInterval must be a duration of 1s to 24h",
+        ),
         ({"nodeAgent": {"maxUnavailable": 0}}, "nodeAgent.maxUnavailable must be at least 1"),
         ({"nodeAgent": {"maxUnavailable": "ten"}}, "nodeAgent.maxUnavailable must be a number of nodes"),
         ({"nodeAgent": {"namespace": ""}}, "nodeAgent.namespace must be a Kubernetes name"),
