@@ -93,7 +93,7 @@ def findings(  # noqa: PLR0913 -- one for each option
 
 
 def _items(pactos: Sequence[Raw]) -> Iterator[dict[str, Any]]:
-    from kubectl_pacto.cli.render.status import severity_rank
+    from kubectl_pacto.cli.render.severities import severity_rank
 
     for raw in pactos:
         metadata = raw["metadata"]

@@ -159,7 +159,8 @@ def _check_dependency(path: str, item: Dependency) -> Iterator[Issue]:
             yield Issue("INVALID_OCI_REF", f"{path}.ref", _not_a_ref(item.ref))
             return
         if ref.tag and not ref.digest:
-            problem = f"tag {ref.tag} can be moved; name the digest too (@sha256:...)"
+            named = f"dependency {item.name}: the tag of {item.ref}"
+            problem = f"{named} can be moved; name the digest too (@sha256:...)"
             yield Issue("TAG_NOT_DIGEST", f"{path}.ref", problem)
     if not item.compatibility.strip():
         yield Issue("EMPTY_COMPATIBILITY", f"{path}.compatibility", "must be a version range such as ^1.0.0")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubectl_pacto.cli.render.columns import Column, age, document, indented, table
+from kubectl_pacto.cli.render.severities import severity_rank
 from kubectl_pacto.cli.render.windows import window_lines
 from kubectl_pacto.cli.terminal import printable
 from kubectl_pacto.cli.watching import steady
@@ -18,7 +19,6 @@ from kubectl_pacto.model.instant import parse_instant
 Raw = Mapping[str, Any]
 # the worst first; a Pacto without a status waits for the operator
 ORDER: Final = ("NonCompliant", "Invalid", "Unknown", "Pending", "Warning", "Compliant", "Reference")
-SEVERITIES: Final = ("error", "unknown", "warning", "info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,6 @@ def pacto_item(raw: Raw, at: float) -> dict[str, Any]:
         "observationWindows": status.get("observationWindows") or [],
         "problems": list(_problems(raw, status)),
     }
-
-
-def severity_rank(finding: Raw) -> tuple[int, str]:
-    """Sorts findings: the worst first, then by code."""
-    severity = finding.get("severity")
-    return (SEVERITIES.index(severity) if severity in SEVERITIES else 0, str(finding.get("code")))
 
 
 def _target(target: Raw) -> str:

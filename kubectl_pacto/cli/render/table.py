@@ -10,6 +10,7 @@ from typing import Any
 from tabulate import tabulate
 
 from kubectl_pacto.cli.render.result import Result
+from kubectl_pacto.cli.render.severities import severity_rank
 from kubectl_pacto.cli.render.windows import window_lines
 from kubectl_pacto.cli.terminal import printable
 from kubectl_pacto.model.evidence import Observation
@@ -54,7 +55,7 @@ def _details(result: Result, with_evidence: bool) -> Iterator[str]:
     for issue in status.get("validation", {}).get("errors", ()):
         where = f" {issue['path']}" if issue.get("path") else ""
         yield from _wrap(f"error    {issue.get('code', 'INVALID')}{where}", issue["message"])
-    for finding in status.get("findings", ()):
+    for finding in sorted(status.get("findings", ()), key=severity_rank):
         head = f"{finding['severity']:<8} {finding['code']} {finding.get('subject', '')}".rstrip()
         collectors = sorted({ref["collector"] for ref in finding.get("evidenceRefs", ())})
         source = f" [{', '.join(collectors)}]" if collectors else ""

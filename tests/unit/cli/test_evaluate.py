@@ -40,6 +40,22 @@ def test_the_fixed_clock_is_the_builders() -> None:
     assert ago(0) == "2026-10-18T09:12:44.000Z"
 
 
+def test_errors_are_listed_before_what_the_contract_itself_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dependencies = [{"name": name, "ref": f"oci://r.example/{name}:1.0.0"} for name in ("db", "mail")]
+    path = tmp_path / "bundle.yaml"
+    contract = {"interfaces": ["api"], "dependencies": dependencies}
+    path.write_text(yaml.safe_dump_all(objects({**ABSENT, "contract": contract})))
+    assert evaluate("-f", path, *CLOCK) == 3
+    said = capsys.readouterr().out
+    codes = re.findall(r"^  (error|unknown|warning) +([A-Z_]+)", said, re.MULTILINE)
+    assert codes[0] == ("error", "INTERFACE_ABSENT")
+    assert codes[-2:] == [("warning", "TAG_NOT_DIGEST")] * 2
+    for name in ("db", "mail"):
+        assert f"dependency {name}: the tag of oci://r.example/{name}:1.0.0 can be moved" in said
+
+
 def test_json_is_a_bare_list_with_the_status_of_each_pacto(
     bundle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,7 @@ def test_warnings_of_a_contract_count_and_come_first() -> None:
     (finding,) = checked.status["findings"]
     assert finding["code"] == "TAG_NOT_DIGEST"
     assert "subject" not in finding
+    assert finding["message"].startswith(f"dependency db: the tag of {ref} can be moved")
     assert checked.status["contractStatus"] == "Warning"
     assert checked.status["validation"]["warnings"][0]["path"] == "dependencies[0].ref"
 
