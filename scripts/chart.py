@@ -231,7 +231,8 @@ def reference_page() -> str:
     ]
     table = "| value | default | what it does |\n| --- | --- | --- |\n" + "".join(rows)
     readme = (CHART / "README.md").read_text(encoding="utf-8")
-    return f"{note}{readme.rstrip()}\n\n## Every value\n\n{table}"
+    page = readme.replace("](../../docs/", "](")  # the same links from another folder
+    return f"{note}{page.rstrip()}\n\n## Every value\n\n{table}"
 
 
 def flat(section: Section, path: str = "") -> Iterator[tuple[str, Value]]:

@@ -20,6 +20,12 @@ Examples:
   kubectl pacto install --node-agent                 # with an agent on each node
   kubectl pacto install --node-agent -o yaml > pacto.yaml   # for GitOps: what it would apply
   kubectl pacto install --dry-run=server --diff
+
+\b
+The image that it names is not published yet. Build one, push it ("Build the image" in
+docs/getting-started.md), and give its name, for the operator and for the agents:
+  kubectl pacto install --node-agent \\
+    --set image.repository=REGISTRY/pacto,image.tag=TAG,nodeAgent.image=REGISTRY/pacto:TAG
 """
 
 

@@ -64,8 +64,8 @@ OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option(
         "--timeout",
         type=Duration(),
-        help="How long to wait. [default: 2m, and for each batch of agents (nodeAgent.maxUnavailable) the"
-        " publish interval, 30s at most, and 20s]",
+        help="How long to wait until all is ready. [default: 2m; with agents also 20s and a publish interval"
+        " (30s at most) for each batch of nodes that a rollout takes at a time (nodeAgent.maxUnavailable)]",
     ),
 )
 
