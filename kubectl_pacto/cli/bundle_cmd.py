@@ -11,7 +11,7 @@ import click
 
 from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.errors import CannotWrite
-from kubectl_pacto.cli.listing import agent_option
+from kubectl_pacto.cli.listing import agent_option, anyway_option
 from kubectl_pacto.cli.terminal import json_text, tell
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.kubeconfig import Flags
@@ -31,7 +31,8 @@ def _refuse_filename(_context: click.Context, _option: click.Parameter, value: s
 
 
 @click.command(short_help="Collect what a verdict rests on into one file.", epilog=EXAMPLES)
-@with_connection("Not used: a dependency may be in any namespace.")
+@with_connection("Not used: all namespaces are read, for a dependency may be in any.")
+@anyway_option
 @click.option("--to", "file", metavar="FILE", default="-", help="Where to. [default: stdout]")
 @click.option("-f", "--filename", hidden=True, expose_value=False, callback=_refuse_filename)
 @click.option(

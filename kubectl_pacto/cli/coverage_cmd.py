@@ -13,6 +13,7 @@ from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.listing import agent_option, headers_option, output_option, staleness_help
 from kubectl_pacto.cli.options import Duration
 from kubectl_pacto.cli.terminal import tell, write
+from kubectl_pacto.errors import UsageError
 from kubectl_pacto.kube.kubeconfig import Flags
 
 if TYPE_CHECKING:
@@ -32,8 +33,17 @@ Examples:
 
 @click.command(short_help="How much of each node and pod the kernel's view covers.", epilog=EXAMPLES)
 @with_connection("The namespace of --pod. [default: the context's]")
+@click.option(
+    "-A",
+    "--all-namespaces",
+    "everywhere",
+    is_flag=True,
+    help="Not needed: without --pod all namespaces are read anyway.",
+)
 @click.option("--node", metavar="NODE", default="", help="One row per pod of this node.")
-@click.option("--pod", metavar="POD", default="", help="This pod.")
+@click.option(
+    "--pod", metavar="POD", default="", help="This pod; NAMESPACE/POD where it is not in that of -n."
+)
 @output_option
 @headers_option
 @agent_option
@@ -41,6 +51,7 @@ Examples:
 def coverage(  # noqa: PLR0913 -- one for each option
     *,
     flags: Flags,
+    everywhere: bool,
     node: str,
     pod: str,
     form: str,
@@ -57,6 +68,7 @@ def coverage(  # noqa: PLR0913 -- one for each option
     from kubectl_pacto.cli.render.coverage import NODE_COLUMNS, POD_COLUMNS
     from kubectl_pacto.collect.fleet import Reading, read_nodes
 
+    _require_one_question(everywhere, node, pod)
     session, reading = open_session(flags), Reading()
     objects = read_nodes(session.client, agent_namespace, reading)
     columns: Sequence[Column]
@@ -78,6 +90,14 @@ def coverage(  # noqa: PLR0913 -- one for each option
     write(shown)
     if form in ("table", "wide"):
         _tell(objects, reading, items, agent_namespace)
+
+
+def _require_one_question(everywhere: bool, node: str, pod: str) -> None:
+    """Before a cluster is asked. Raises UsageError."""
+    if pod and node:
+        raise UsageError(f"--pod and --node exclude each other: --pod {pod} alone says its node, too")
+    if pod and everywhere:
+        raise UsageError("--pod names one pod: with --pod NAMESPACE/POD instead of -A")
 
 
 def _nodes(
@@ -112,22 +132,23 @@ def _pods(
 
     if node and objects.nodes and node not in {raw["metadata"]["name"] for raw in objects.nodes}:
         raise NoSuchNode(name=node)
-    found = _read_pods(session, node, pod)
+    found = [_read_pod(session, pod)] if pod else _pods_of(session, node)
     at = session.now()
     options = KernelOptions(enabled=True, namespace=namespace, staleness=staleness)
     return [pod_item(one, at) for one in pod_coverages(objects, found, at, options)]
 
 
-def _read_pods(session: Session, node: str, pod: str) -> list[dict[str, Any]]:
+def _pods_of(session: Session, node: str) -> list[dict[str, Any]]:
     from kubectl_pacto.collect.fleet import list_raw
     from kubectl_pacto.kube.lists import with_query
 
-    if not pod:
-        return list_raw(session.client, with_query(POD_API, fieldSelector=f"spec.nodeName={node}"))
+    return list_raw(session.client, with_query(POD_API, fieldSelector=f"spec.nodeName={node}"))
+
+
+def _read_pod(session: Session, pod: str) -> dict[str, Any]:
     namespace, _, name = pod.rpartition("/")
     path = f"/api/v1/namespaces/{quote(namespace or session.namespace, safe='')}/pods/{quote(name, safe='')}"
-    raw = session.client.get(path)
-    return [raw] if not node or raw["spec"].get("nodeName") == node else []
+    return session.client.get(path)
 
 
 def _tell(objects: NodeObjects, reading: Reading, items: list[dict[str, Any]], agent_namespace: str) -> None:

@@ -23,6 +23,14 @@ output_option = click.option(
 all_option = click.option(
     "-A", "--all-namespaces", "everywhere", is_flag=True, help="Look in all namespaces."
 )
+# of commands that look in all of them as it is: who is used to the flag is not refused for it
+anyway_option = click.option(
+    "-A",
+    "--all-namespaces",
+    is_flag=True,
+    expose_value=False,
+    help="Not needed: all namespaces are read anyway.",
+)
 selector_option = click.option(
     "-l", "--selector", "selector", metavar="SELECTOR", default="", help="Only Pactos with these labels."
 )

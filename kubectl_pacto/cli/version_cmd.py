@@ -12,7 +12,7 @@ import click
 
 from kubectl_pacto import __version__
 from kubectl_pacto.cli.connection import open_session, with_connection
-from kubectl_pacto.cli.listing import agent_option
+from kubectl_pacto.cli.listing import agent_option, anyway_option
 from kubectl_pacto.cli.terminal import printable, tell, write
 from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.kubeconfig import Flags
@@ -26,7 +26,8 @@ Examples:
 
 
 @click.command(short_help="Versions of plugin, cluster, operator and agents.", epilog=EXAMPLES)
-@with_connection()
+@with_connection("Not used: operator and agents are found where they are.")
+@anyway_option
 @click.option("--client", "client_only", is_flag=True, help="The plugin alone; asks no cluster.")
 @agent_option
 @click.option(

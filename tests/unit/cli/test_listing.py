@@ -78,6 +78,40 @@ def test_pages_are_followed(plugin: Plugin) -> None:
     assert len(whole.splitlines()) == 6
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["coverage"], ["coverage", "--node", "node-a"], ["bundle", "-o", "json"], ["version", "-o", "json"]],
+)
+def test_a_command_that_reads_all_namespaces_anyway_takes_the_flag_for_it(
+    plugin: Plugin, command: list[str]
+) -> None:
+    done = plugin(*command, "-A")
+    assert (done.status, done.out) == (0, plugin(*command).out)
+    assert done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--node", "node-a", "--pod", "a/b"],
+            "--pod and --node exclude each other: --pod a/b alone says its",
+        ),
+        (["--pod", "b", "-A"], "--pod names one pod: with --pod NAMESPACE/POD instead of -A"),
+    ],
+)
+def test_coverage_is_asked_one_question(plugin: Plugin, arguments: list[str], said: str) -> None:
+    done = plugin("coverage", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert not plugin.api.seen
+
+
+def test_a_pod_is_named_with_its_namespace_or_by_it(plugin: Plugin) -> None:
+    whole = plugin("coverage", "--pod", "shop/payments-0").out
+    assert plugin("coverage", "--pod", "payments-0", "-n", "shop").out == whole != ""
+
+
 def test_a_cluster_without_pacto_says_how_to_install_it(bare: Plugin) -> None:
     for words in (["status"], ["status", "x"], ["findings"]):
         done = bare(*words)
