@@ -29,7 +29,7 @@ MAX_ITEMS: Final = {
 
 DESCRIPTIONS: Final = {
     "NodeRuntimeObservation.node_name": "The node; the object counts only under its name.",
-    "NodeRuntimeObservation.last_published": "When it was written; its Lease says that it still holds.",
+    "NodeRuntimeObservation.last_published": "When it was written; its heartbeat where it has no Lease.",
     "NodeRuntimeObservation.collection": "How well the agent collects.",
     "NodeRuntimeObservation.node": "Facts about the node and its agent, for people.",
     "NodeRuntimeObservation.pods": "The node's pods, in the order of their UIDs.",
@@ -85,7 +85,12 @@ def node_crd() -> dict[str, Any]:
         "metadata": {"type": "object"},
         **top["properties"],
     }
-    top["description"] = "What the node agent of one node sees of its pods' TCP sockets."
+    labels = " and ".join(f"{key}={value}" for key, value in node.AGENT_LABELS.items())
+    top["description"] = (
+        "What the node agent of one node sees of its pods' TCP sockets. It counts only under its node's name,"
+        f" in the agents' namespace ({node.AGENT_NAMESPACE}, unless the operator or `evaluate` is told of"
+        f" another), with the labels {labels}."
+    )
     columns = [
         column("State", ".collection.state"),
         column("Reason", ".collection.reason"),
