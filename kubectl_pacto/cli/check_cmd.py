@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from kubectl_pacto.cli.checks import Check, Result, Scope, run_groups, worst
+from kubectl_pacto.cli.checks import REST, Check, Result, Scope, run_groups, worst
 from kubectl_pacto.cli.connection import open_session, with_connection
 from kubectl_pacto.cli.errors import NotPossible
 from kubectl_pacto.cli.install.command import NAMESPACE
@@ -41,7 +41,8 @@ Examples:
     help="short: only what is wrong.",
 )
 def check(*, flags: Flags, pre: bool, agent_namespace: str, form: str) -> int:
-    """Check the installation, or with --pre whether there can be one. Goes on after a failure.
+    """Check the installation, or with --pre whether there can be one. Goes on after a failure,
+    unless it is one of the way to the cluster.
 
     Exits with 1 if a check failed; warnings are 0.
     """
@@ -106,7 +107,7 @@ def _data(groups: Groups) -> dict[str, Any]:
 
 def _lines(groups: Groups, *, short: bool) -> Iterator[str]:
     for name, checks in groups:
-        shown = [one for one in checks if not short or one.result in (Result.WARNING, Result.FAILED)]
+        shown = [one for one in checks if not short or _is_wrong(one)]
         if shown and not short:
             yield name
             yield "-" * len(name)
@@ -116,6 +117,10 @@ def _lines(groups: Groups, *, short: bool) -> Iterator[str]:
             yield ""
     counts = _data(groups)["counts"]
     yield "Result: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
+def _is_wrong(one: Check) -> bool:
+    return one.id == REST or one.result in (Result.WARNING, Result.FAILED)
 
 
 def _check(one: Check) -> Iterator[str]:

@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.connect import Session
+from kubectl_pacto.kube.connect_errors import CredentialProblem, PluginFailed, PluginMissing
+from kubectl_pacto.kube.errors import ApiUnauthorized, ApiUnreachable
+
+REST: Final = "rest"
+FOR_ALL: Final = (ApiUnreachable, ApiUnauthorized, CredentialProblem, PluginFailed, PluginMissing)
 
 
 class Result(StrEnum):
@@ -44,14 +50,22 @@ class Scope:
 Group = tuple[str, str, Callable[[Scope], Iterable[Check]]]
 
 
-def run_groups(groups: Iterable[Group], scope: Scope) -> Iterator[tuple[str, list[Check]]]:
-    """Run all groups; one that breaks is a failed check, and the next goes on."""
-    for name, failure_id, run in groups:
+def run_groups(groups: Sequence[Group], scope: Scope) -> Iterator[tuple[str, list[Check]]]:
+    """Run all groups; one that breaks is a failed check, and the next goes on.
+
+    Not after a failure that every other would only meet again: what is left is one skipped check then.
+    """
+    for position, (name, failure_id, run) in enumerate(groups, start=1):
         done: list[Check] = []
         try:
             done.extend(run(scope))
         except PactoError as error:
             done.append(Check(failure_id, Result.FAILED, f"{name} can be checked", str(error)))
+            left = ", ".join(later for later, _, _ in groups[position:])
+            if left and isinstance(error, FOR_ALL):
+                done.append(Check(REST, Result.SKIPPED, f"not checked: {left}"))
+                yield name, done
+                return
         yield name, done
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kubectl_pacto.cli.main import main
 from kubectl_pacto.jsonschemas import validator, violations
+from tests.support.fake_api import Fault
 from tests.unit.cli.conftest import Plugin
 from tests.unit.cli.fleet_scene import node
 from tests.unit.cli.test_install import prepare
@@ -40,6 +42,33 @@ def test_each_form_is_a_golden_file(
     if form == "json":
         schema = json.loads((SCHEMAS / "CheckReport.json").read_text())
         assert violations(validator(schema), json.loads(done.out)) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "rest"),
+    [((), "Resources, Operator, Node agents, Nodes"), (("--pre",), "Rights, Admission, Nodes")],
+)
+@pytest.mark.parametrize("form", ["table", "short"])
+def test_a_server_that_does_not_answer_is_said_once(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], rest: str, form: str
+) -> None:
+    assert main(["check", *words, "-o", form, "--server", "http://127.0.0.1:9"]) == 1
+    said = capsys.readouterr().out
+    assert said.count("the API server cannot be reached") == 1
+    assert f"skipped  not checked: {rest} [rest]\n" in said
+    assert said.endswith("Result: 1 failed, 1 skipped\n")
+
+
+def test_credentials_that_are_not_accepted_are_said_once(plugin: Plugin) -> None:
+    plugin.api.faults += [Fault(status=401)] * 20
+    done = plugin("check", "-o", "json")
+    ((group, checks),) = ((one["group"], one["checks"]) for one in json.loads(done.out)["groups"])
+    assert group == "Kubernetes API"
+    assert [(one["id"], one["result"]) for one in checks] == [
+        ("api-reachable", "failed"),
+        ("rest", "skipped"),
+    ]
+    assert done.status == 1
 
 
 def test_a_check_that_breaks_does_not_stop_the_others(plugin: Plugin) -> None:
