@@ -47,7 +47,7 @@ def tables_page() -> str:
     for kind in dict.fromkeys(one.kind for one in words()):
         found = of_kind(kind)
         more = LINK.sub(r"[More](\1).", found[0].page)
-        parts += [f"### {_title(found[0])}", f"In {found[0].where}. {more}", _table(*_rows(found))]
+        parts += [f"### {_title(found[0])}", f"Where: {found[0].where}. {more}", _table(*_rows(found))]
     return "\n\n".join(parts) + "\n"
 
 

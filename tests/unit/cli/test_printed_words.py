@@ -17,6 +17,7 @@ from kubectl_pacto.cli.render import table as evaluated
 from kubectl_pacto.cli.render.coverage import LEVELS, NODE_COLUMNS, POD_COLUMNS
 from kubectl_pacto.collect.fleet_nodes import NodeState
 from kubectl_pacto.conformance import conditions
+from kubectl_pacto.controller.generate import crds
 from kubectl_pacto.engine.ladder import ContractStatus
 from kubectl_pacto.explain import pages
 from kubectl_pacto.explain.words import columns, find, names, of_kind, plain, words
@@ -75,12 +76,23 @@ def test_every_reason_that_is_written_in_the_code_is_a_word() -> None:
 
 
 def test_every_column_is_explained(golden_headers: dict[str, list[str]]) -> None:
+    served = {
+        crd["spec"]["names"]["kind"]: [
+            "NAME",
+            *(one["name"].upper() for one in version["additionalPrinterColumns"]),
+        ]
+        for crd in crds()
+        for version in crd["spec"]["versions"]
+    }
     shown = {
         "kubectl pacto status": [one.header for one in (status_screen.NAMESPACE, *status_screen.COLUMNS)],
         "kubectl pacto evaluate": list(evaluated.HEADERS),
         "kubectl pacto findings": golden_headers["findings"],
         "kubectl pacto coverage": [one.header for one in NODE_COLUMNS],
         "kubectl pacto coverage --node NODE, --pod POD": [one.header for one in POD_COLUMNS],
+        "kubectl get pactos": served["Pacto"],
+        "kubectl get noderuntimeobservations -n pacto-node-agent": served["NodeRuntimeObservation"],
+        "kubectl get pactorevisions": served["PactoRevision"],
     }
     assert {command: list(found) for command, found in columns().items()} == shown
 
