@@ -92,8 +92,8 @@ def _attempt(name: str, step: Callable[[], str]) -> Check:
 
 def _capabilities(facts: limits.Facts) -> Check:
     if missing := facts.missing():
-        hint = f"add {' and '.join(missing)} to the container's capabilities"
-        return Check("capabilities", ERROR, f"without {' and '.join(missing)}", hint)
+        detail = f"without {' and '.join(missing)}"
+        return Check("capabilities", ERROR, detail, limits.grant(missing, facts))
     return Check("capabilities", OK, "BPF and PERFMON are held")
 
 
@@ -102,7 +102,9 @@ def _mapper(facts: limits.Facts) -> Check:
         return Check("mapper", OK, "iter: the kernel has task and task_file iterators")
     if facts.has(limits.CAP_SYS_PTRACE):
         return Check("mapper", OK, "proc: this kernel has no task_file iterator (5.11)")
-    return Check("mapper", ERROR, "proc without SYS_PTRACE cannot read ns/net", "add SYS_PTRACE")
+    return Check(
+        "mapper", ERROR, "proc without SYS_PTRACE cannot read ns/net", limits.grant(["SYS_PTRACE"], facts)
+    )
 
 
 def _cgroups(root: str) -> Check:
@@ -112,7 +114,8 @@ def _cgroups(root: str) -> Check:
     pods = len(pod_uids(tree))
     detail = f"{tree.mode} at {root}, {pods} pods"
     if not pods:
-        return Check("cgroups", WARNING, detail, "in a pod, mount the host's /sys/fs/cgroup read-only")
+        hint = "no pod runs here; or, in a pod, the host's /sys/fs/cgroup is to be mounted read-only"
+        return Check("cgroups", WARNING, detail, hint)
     return Check("cgroups", OK, detail)
 
 

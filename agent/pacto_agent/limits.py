@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import resource
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +32,7 @@ class Facts:
     memlock: int  # in bytes, what this process may raise it to; -1 unlimited
     kernel: tuple[int, int]
     lockdown: str  # none, integrity, confidentiality; empty where the kernel has none
+    in_pod: bool = False
 
     def has(self, capability: int) -> bool:
         """Whether the effective set holds it (SYS_ADMIN stands for BPF and PERFMON)."""
@@ -53,6 +55,7 @@ def read_facts() -> Facts:
         memlock=hard,
         kernel=(int(release[1]), int(release[2])) if release else (0, 0),
         lockdown=lockdown_mode(),
+        in_pod="KUBERNETES_SERVICE_HOST" in os.environ,
     )
 
 
@@ -83,6 +86,12 @@ def raise_memlock() -> None:
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
 
 
+def grant(missing: Sequence[str], facts: Facts) -> str:
+    """How this process gets capabilities that it lacks: a person on a node has no container to change."""
+    added = f"add {' and '.join(missing)} to the container's securityContext"
+    return added if facts.in_pod else f"run it as root (sudo), or in a pod {added}"
+
+
 def explain_load(number: int, log: str, facts: Facts) -> str:
     """Why the load failed with errno `number`, for a person; `log` is libbpf's text.
 
@@ -95,7 +104,7 @@ def explain_load(number: int, log: str, facts: Facts) -> str:
     if number == errno.ESRCH:
         return f"the kernel has no usable type information (BTF): {last}"
     if number == errno.EPERM and (missing := facts.missing()):
-        return f"without the capability {' and '.join(missing)}: add it to the container's securityContext"
+        return f"without the capability {' and '.join(missing)}: {grant(missing, facts)}"
     if number == errno.EPERM and facts.kernel < (5, 11) and 0 <= facts.memlock < MEMLOCK_BYTES:
         limit = f"the memlock limit of {facts.memlock >> 10} KiB is below {MEMLOCK_BYTES >> 10} KiB"
         return f"memlock: {limit}, raise it or set nodeAgent.sysResource"

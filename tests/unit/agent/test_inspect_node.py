@@ -36,6 +36,10 @@ def test_missing_capabilities_are_named(monkeypatch: pytest.MonkeyPatch) -> None
     facts(monkeypatch, limits.Facts(1 << limits.CAP_BPF, False, -1, (6, 8), ""))
     check = check_of("capabilities", Options("n"))
     assert (check.result, check.detail) == (ERROR, "without PERFMON")
+    words = "add PERFMON to the container's securityContext"
+    assert check.hint == f"run it as root (sudo), or in a pod {words}"
+    facts(monkeypatch, limits.Facts(1 << limits.CAP_BPF, False, -1, (6, 8), "", in_pod=True))
+    assert check_of("capabilities", Options("n")).hint == words
 
 
 def test_the_old_memlock_limit_is_an_error_only_on_old_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,6 +78,7 @@ def test_a_private_cgroup_mount_is_a_warning_that_says_what_to_mount(tmp_path: P
     check = check_of("cgroups", Options("n", cgroup_root=str(tmp_path)))
     assert check.result == WARNING
     assert "read-only" in check.hint
+    assert "no pod runs here" in check.hint
     (tmp_path / "kubepods" / "pod11111111-1111-4111-8111-111111111111").mkdir(parents=True)
     assert check_of("cgroups", Options("n", cgroup_root=str(tmp_path))).result == OK
 

@@ -114,6 +114,20 @@ def test_a_remedy_is_named(name: str) -> None:
     assert "ulimit" not in told
 
 
+@pytest.mark.parametrize(("in_pod", "sudo"), [(True, False), (False, True)])
+def test_who_runs_it_by_hand_is_told_to_be_root(in_pod: bool, sudo: bool) -> None:
+    told = explain_load(errno.EPERM, PROBE, replace(FACTS, capabilities=0, in_pod=in_pod))
+    assert ("run it as root (sudo)" in told) == sudo
+    assert "add BPF and PERFMON to the container's securityContext" in told
+
+
+def test_a_pod_is_told_by_what_every_pod_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    assert not limits.read_facts().in_pod
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    assert limits.read_facts().in_pod
+
+
 def test_enough_memlock_is_not_blamed() -> None:
     for memlock in (-1, limits.MEMLOCK_BYTES, 8 << 20):
         told = explain_load(errno.EPERM, RING, replace(OLD, memlock=memlock))
