@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from kubectl_pacto.controller.manifests.chart_values import VALUES
 from kubectl_pacto.controller.manifests.operator_objects import release_objects
-from kubectl_pacto.controller.manifests.values_schema import Schema, Section
+from kubectl_pacto.controller.manifests.values_schema import (
+    DURATION_PATTERN,
+    INTERVAL_PATTERN,
+    Schema,
+    Section,
+)
 from kubectl_pacto.errors import UsageError
 from tests.support.helm import CHART, NAMESPACE, Helm
 from tests.support.releases import FULL, SETS, by_key, of_helm, of_plugin
@@ -68,8 +73,8 @@ def strategy(schema: Schema, default: Any) -> st.SearchStrategy[Any]:
     if kind == "string":
         if "maxLength" in schema:
             return st.sampled_from([one for one in NAMES if re.search(schema["pattern"], one)])
-        if "s|m|h" in schema.get("pattern", ""):
-            return st.sampled_from([one for one in DURATIONS if one or default == ""])
+        if schema.get("pattern") in (DURATION_PATTERN, INTERVAL_PATTERN):
+            return st.sampled_from([one for one in DURATIONS if re.search(schema["pattern"], one)])
         return st.sampled_from([one for one in TEXTS if len(one) >= schema.get("minLength", 0)])
     if schema.get("items") == {"type": "string", "minLength": 1}:
         return st.lists(st.sampled_from(TEXTS[1:]), max_size=2)
