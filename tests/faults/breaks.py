@@ -48,12 +48,20 @@ while time.monotonic() < end:
     count += 199
 print(count)
 """
+# listens and stops again, as fast as it can: connections give way in the ring, these do not
+LISTENS: Final = """
+import socket, sys, time
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    for _ in range(100):
+        one = socket.socket(); one.bind(("127.0.0.1", 0)); one.listen(1); one.close()
+"""
 
 
-def burst(ground: Ground, seconds: float) -> None:
-    """As many failing connections as a pod can make, to addresses that differ."""
+def burst(ground: Ground, seconds: float, program: str = BURST) -> None:
+    """As many failing connections as a pod can make, to addresses that differ; or another program."""
     pod = ground.scene.pods("shop")[0]["metadata"]["name"]
-    ground.live.in_pod(ground.scene.namespace, pod, "python3", "-c", BURST, str(seconds))
+    ground.live.in_pod(ground.scene.namespace, pod, "python3", "-c", program, str(seconds))
 
 
 def kill_agents_in_a_burst(ground: Ground) -> None:
@@ -93,7 +101,7 @@ def overflow_the_ring(ground: Ground) -> None:
     for node in ground.live.nodes:
         signal_agents(ground.live, node, "STOP")
     try:
-        burst(ground, 3.5)
+        burst(ground, 3.5, LISTENS)
     finally:
         for node in ground.live.nodes:
             signal_agents(ground.live, node, "CONT")
