@@ -2,7 +2,8 @@
 """Who leads: a Lease held for 15 s, given up 10 s after its last renewal, tried every 2 s.
 
 Another's Lease is judged by when this process saw it change, never by the time in it. Whoever cannot
-renew in time stops leading before anybody else can begin.
+renew in time rests before anybody else can begin; if nobody did, which an API server that was gone for a
+while makes sure of, it leads on.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Terms:
 
 
 class Election:
-    """One candidate; `run` returns when it lost what it had, or was told to stop."""
+    """One candidate; `run` returns when somebody else has what it had, or when it was told to stop."""
 
     def __init__(
         self,
@@ -55,25 +56,29 @@ class Election:
         self._held: dict[str, Any] | None = None
         self.leads = False
 
-    def run(self, stop: threading.Event, start: Callable[[], None]) -> bool:
-        """Wait for the lead, call `start`, keep the lead; True once stopped, False once it was lost."""
+    def run(self, stop: threading.Event, lead: Callable[[], None], rest: Callable[[], None]) -> bool:
+        """Wait for the lead and keep it; True once stopped, False once somebody else has it.
+
+        `lead` is called when it begins and when it goes on, `rest` when it can no longer be sure of it.
+        """
+        renewed: float | None = None
         while not stop.is_set():
             if self._attempt():
-                break
-            stop.wait(self._terms.retry)
-        else:
-            return True
-        LOG.info("%s leads", self._identity)
-        self.leads = True
-        start()
-        renewed = self._clock()
-        while not stop.wait(self._terms.retry):
-            if self._attempt():
                 renewed = self._clock()
-            elif self._held is None or self._clock() - renewed > self._terms.renew:
+                if not self.leads:
+                    LOG.info("%s leads", self._identity)
+                    self.leads = True
+                    lead()
+            elif renewed is not None and self._held is None:
                 self.leads = False
-                LOG.error("%s no longer leads", self._identity)
+                rest()
+                LOG.error("%s no longer leads: another does", self._identity)
                 return False
+            elif renewed is not None and self.leads and self._clock() - renewed > self._terms.renew:
+                self.leads = False
+                rest()
+                LOG.error("%s rests: its lead could not be renewed in time", self._identity)
+            stop.wait(self._terms.retry)
         return True
 
     def _attempt(self) -> bool:

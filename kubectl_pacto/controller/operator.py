@@ -45,7 +45,7 @@ REVISIONS: Final = "pactorevisions"
 
 
 class Operator:
-    """One process of the operator; `lead` may be called once, `close` twice."""
+    """One process of the operator; `close` may be called twice."""
 
     def __init__(self, settings: Settings, connection: Connection) -> None:
         self.settings = settings
@@ -53,6 +53,8 @@ class Operator:
         self.queue: WorkQueue[Key] = WorkQueue()
         self._connection = connection
         self._stop = threading.Event()
+        self._leads = threading.Event()
+        self._begun = False
         self._threads: list[threading.Thread] = []
         self._triggers = Triggers(self.queue.add)
         self.heartbeats = Heartbeats()
@@ -73,6 +75,7 @@ class Operator:
             settings.insecure_registries,
             self.live.pactos,
             self.queue.add,
+            leads=self._leads.is_set,
             mirror_seconds=settings.mirror_interval,
             look_seconds=settings.secret_interval,
         )
@@ -156,8 +159,15 @@ class Operator:
             client.close()
 
     def lead(self) -> None:
-        """Start to check, once every copy is complete and heartbeats had the time to move."""
-        self._start("leader", self._lead)
+        """Start to check, once every copy is complete and heartbeats had the time to move; or go on."""
+        self._leads.set()
+        if not self._begun:
+            self._begun = True
+            self._start("leader", self._lead)
+
+    def rest(self) -> None:
+        """Begin nothing more that writes, until told to lead again."""
+        self._leads.clear()
 
     def _lead(self) -> None:
         for reflector in self.reflectors.values():
@@ -190,8 +200,9 @@ class Operator:
         try:
             while not self._stop.is_set():
                 try:
-                    agents.ensure(client)
-                    agents.clean(client)
+                    if self._leads.is_set():
+                        agents.ensure(client)
+                        agents.clean(client)
                 except ApiError as error:
                     LOG.warning("node agents: %s", error)
                 self._stop.wait(AGENTS_SECONDS)
@@ -202,7 +213,7 @@ class Operator:
         client = self._connection.client(self._stop.wait)
         try:
             while not self._stop.is_set():
-                taken = self.queue.take(TAKE_SECONDS)
+                taken = self.queue.take(TAKE_SECONDS) if self._leads.wait(TAKE_SECONDS) else None
                 if taken is not None:
                     self._reconcile(client, taken)
         finally:

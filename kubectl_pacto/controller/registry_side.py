@@ -23,11 +23,12 @@ from kubectl_pacto.kube.reflector import Key
 
 LOG: Final = logging.getLogger(__name__)
 DOWNLOADERS: Final = 8
+REST_SECONDS: Final = 1.0  # how soon a round is due once the lead is sure again
 Work = Callable[[Client, threading.Event], None]
 
 
 class RegistrySide:
-    """`check` has a Pacto checked. Its threads run on the leader alone."""
+    """`check` has a Pacto checked. Its threads write while `leads` says so."""
 
     def __init__(
         self,
@@ -35,10 +36,11 @@ class RegistrySide:
         pactos: Table[Known],
         check: Callable[[Key], None],
         *,
+        leads: Callable[[], bool] = lambda: True,
         mirror_seconds: float = MIRROR_SECONDS,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        self._pactos, self._check = pactos, check
+        self._pactos, self._check, self._leads = pactos, check, leads
         self.revisions = Revisions(RevisionTable(self._revision_lost))
         self._seconds = mirror_seconds, look_seconds
         self.downloads = Downloads(contracts(insecure), check)
@@ -66,13 +68,18 @@ class RegistrySide:
     def work(self) -> dict[str, Work]:
         """What to run, by the name of its thread."""
         found: dict[str, Work] = {f"registry {number}": self.downloads.work for number in range(DOWNLOADERS)}
-        found["mirror"] = partial(_again_and_again, self.mirror.round, self._seconds[0])
-        found["pull secrets"] = partial(_again_and_again, self.secrets.round, self._seconds[1])
+        found["mirror"] = partial(_again_and_again, self.mirror.round, self._seconds[0], self._leads)
+        found["pull secrets"] = partial(_again_and_again, self.secrets.round, self._seconds[1], self._leads)
         return found
 
 
-def _again_and_again(work: Work, seconds: float, client: Client, stop: threading.Event) -> None:
+def _again_and_again(
+    work: Work, seconds: float, leads: Callable[[], bool], client: Client, stop: threading.Event
+) -> None:
     while not stop.is_set():
+        if not leads():
+            stop.wait(REST_SECONDS)
+            continue
         try:
             work(client, stop)
         except Exception:

@@ -21,7 +21,7 @@ LOST_THE_LEAD = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the operator until SIGTERM or SIGINT; 1 when it lost the lead. Raises PactoError."""
+    """Run the operator until SIGTERM or SIGINT; 1 when another took the lead. Raises PactoError."""
     told = settings(sys.argv[1:] if arguments is None else arguments)
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(told: Settings, stop: threading.Event) -> int:
-    """Run the operator until `stop` is set; 1 when it lost the lead. Raises PactoError."""
+    """Run the operator until `stop` is set; 1 when another took the lead. Raises PactoError."""
     connection = connect(told.kubeconfig)
     with ExitStack() as undo:
         # released last: nobody else may lead while a worker of ours still writes
@@ -52,7 +52,7 @@ def run(told: Settings, stop: threading.Event) -> int:
             operator.lead()
             stop.wait()
             return 0
-        return 0 if election.run(stop, operator.lead) else LOST_THE_LEAD
+        return 0 if election.run(stop, operator.lead, operator.rest) else LOST_THE_LEAD
 
 
 class _Alone:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -110,25 +111,63 @@ def test_a_refusal_is_no_lead(candidate: Candidate, api: FakeApi, status: int) -
     assert not candidate("one")._attempt()
 
 
-def test_who_cannot_renew_stops_before_another_may_begin(candidate: Candidate, api: FakeApi) -> None:
-    terms = Terms(lease=1.0, renew=0.3, retry=0.05)
-    one = candidate("one", terms=terms)
-    one._clock = __import__("time").monotonic
-    started = threading.Event()
+def _run(one: Election, stop: threading.Event, told: list[str]) -> threading.Thread:
+    def run() -> None:
+        told.append(str(one.run(stop, lambda: told.append("lead"), lambda: told.append("rest"))))
 
-    def start() -> None:
-        started.set()
-        api.faults.extend([Fault(503)] * 1000)
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
 
-    assert one.run(threading.Event(), start) is False
-    assert started.is_set()
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_who_cannot_renew_rests_and_leads_on_when_nobody_else_did(candidate: Candidate, api: FakeApi) -> None:
+    one = candidate("one", time.monotonic, Terms(lease=1.0, renew=0.3, retry=0.05))
+    stop, told = threading.Event(), list[str]()
+    thread = _run(one, stop, told)
+    _until(lambda: told == ["lead"])
+    api.faults.extend([Fault(503)] * 1000)
+    _until(lambda: told == ["lead", "rest"])
+    api.faults.clear()
+    _until(lambda: told == ["lead", "rest", "lead"])
+    stop.set()
+    thread.join()
+    assert told[-1] == "True"
+
+
+def test_who_rests_does_not_call_itself_leader(candidate: Candidate, api: FakeApi) -> None:
+    one = candidate("one", time.monotonic, Terms(lease=1.0, renew=0.3, retry=0.05))
+    stop, seen = threading.Event(), list[bool]()
+
+    def rest() -> None:
+        seen.append(one.leads)
+        stop.set()
+
+    assert one.run(stop, lambda: api.faults.extend([Fault(503)] * 1000), rest) is True
+    assert seen == [False]
+
+
+def test_who_finds_another_in_the_lead_ends(candidate: Candidate, api: FakeApi) -> None:
+    one, told = candidate("one", time.monotonic, Terms(lease=1.0, renew=60.0, retry=0.05)), list[str]()
+    thread = _run(one, threading.Event(), told)
+    _until(lambda: told == ["lead"])
+    taken = {**api.objects[PATH]["spec"], "holderIdentity": "two"}
+    api.put(PATH, {"metadata": {"name": LEASE_NAME}, "spec": taken})
+    thread.join(20)
+    assert told == ["lead", "rest", "False"]
     assert not one.leads
 
 
 def test_stop_ends_it_well(candidate: Candidate) -> None:
     stop = threading.Event()
     one = candidate("one", terms=Terms(retry=0.02))
-    assert one.run(stop, stop.set) is True
+    assert one.run(stop, stop.set, lambda: None) is True
     one.release()
 
 
@@ -136,4 +175,4 @@ def test_stop_while_waiting(candidate: Candidate) -> None:
     candidate("one")._attempt()
     stop = threading.Event()
     stop.set()
-    assert candidate("two").run(stop, lambda: None) is True
+    assert candidate("two").run(stop, lambda: None, lambda: None) is True

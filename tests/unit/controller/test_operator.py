@@ -166,3 +166,24 @@ def test_an_end_does_not_wait_for_a_registry(operator: Operator, monkeypatch: py
     operator.close()
     assert any(thread.is_alive() for thread in operator._threads)
     forever.set()
+
+
+def test_who_rests_takes_no_check_and_goes_on_where_it_was(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TAKE_SECONDS", 0.02)
+    taken = threading.Event()
+    monkeypatch.setattr(operator, "_reconcile", lambda *_: taken.set())
+    operator._start("worker", operator._work)
+    operator.queue.add(KEY)
+    assert not taken.wait(0.3)  # nobody leads yet
+    operator._begun = True  # nothing else is to be started here
+    operator.lead()
+    assert taken.wait(10)
+    operator.queue.done(KEY)
+    operator.rest()
+    taken.clear()
+    operator.queue.add(KEY)
+    assert not taken.wait(0.3)
+    operator.lead()
+    assert taken.wait(10)
