@@ -13,6 +13,7 @@ import threading
 import time
 from collections import defaultdict
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 
 from tests.cluster.api import Api, ApiError, Object
@@ -84,6 +85,8 @@ class Watcher:
         try:
             connection.request("GET", f"/apis/{API}/pactos?{query}", headers={"Accept": "application/json"})
             answer = connection.getresponse()
+            if answer.status != HTTPStatus.OK:
+                return  # a server that has just started may refuse
             while line := answer.readline():
                 event: dict[str, Any] = json.loads(line)
                 if event["type"] in ("ADDED", "MODIFIED"):
