@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, TextIO
 
-from kubectl_pacto.errors import SinkFailed
 from pacto_agent.budget import text_of
+from pacto_agent.sinks.stream import show
 
 
 class StdoutSink:
@@ -26,17 +26,9 @@ class StdoutSink:
 
     def put(self, observation: dict[str, Any]) -> None:
         """Print the object."""
-        self._print(observation)
+        show(self._stream, text_of(observation))
 
     def renew(self, lease: dict[str, Any]) -> bool:
         """Print the Lease."""
-        self._print(lease)
+        show(self._stream, text_of(lease))
         return True
-
-    def _print(self, raw: dict[str, Any]) -> None:
-        try:
-            print(text_of(raw), file=self._stream, flush=True)
-        except BrokenPipeError:
-            raise  # nobody reads any more: no failure, the end
-        except (OSError, ValueError) as error:
-            raise SinkFailed(sink="standard output", problem=str(error)) from error

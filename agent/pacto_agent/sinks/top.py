@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Final, TextIO
 
-from kubectl_pacto.errors import SinkFailed
 from pacto_agent.budget import unpacked
+from pacto_agent.sinks.stream import show
 
 CLEAR: Final = "\033[H\033[2J"
 
@@ -34,14 +34,7 @@ class TopSink:
     def renew(self, lease: dict[str, Any]) -> bool:
         """Draw; a heartbeat is nothing to look at."""
         del lease
-        text = "\n".join(lines(self._raw))
-        try:
-            clear = CLEAR if self._stream.isatty() else ""
-            print(f"{clear}{text}", file=self._stream, flush=True)
-        except BrokenPipeError:
-            raise  # nobody reads any more: no failure, the end
-        except (OSError, ValueError) as error:
-            raise SinkFailed(sink="standard output", problem=str(error)) from error
+        show(self._stream, "\n".join(lines(self._raw)), on_terminal=CLEAR)
         return True
 
 
