@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kubectl_pacto.model.cluster import Cluster
 from kubectl_pacto.model.instant import format_instant
 from kubectl_pacto.model.snapshot import KernelOptions
-from kubectl_pacto.observe.coverage import DEFAULT_STALENESS, why_it_does_not_count
+from kubectl_pacto.observe.coverage import staleness_of, why_it_does_not_count
 from kubectl_pacto.observe.words import several
 
 
@@ -22,7 +22,7 @@ def evidence_notes(cluster: Cluster, kernel: KernelOptions, at: float, *, is_now
         return
     newest = max(beats, key=lambda one: one.renewed or 0.0)
     seconds = (newest.renewed or 0.0) - at
-    bound = kernel.staleness or newest.duration or DEFAULT_STALENESS
+    bound = staleness_of(kernel, newest)
     last = f"the newest heartbeat of the input is of {format_instant(newest.renewed or 0.0)}"
     if is_now and -seconds > bound:
         yield f"{last} and stale by now: --at TIME judges by that time"

@@ -11,9 +11,9 @@ from enum import IntEnum
 
 from kubectl_pacto.model.bounds import PUBLISH_INTERVAL_SECONDS, STALENESS_INTERVALS
 from kubectl_pacto.model.instant import format_instant
-from kubectl_pacto.model.kube import Pod
+from kubectl_pacto.model.kube import Lease, Pod
 from kubectl_pacto.model.node import AGENT_LABELS, CollectionState, NodeRuntimeObservation, PodView
-from kubectl_pacto.model.snapshot import Heartbeat, Snapshot
+from kubectl_pacto.model.snapshot import Heartbeat, KernelOptions, Snapshot
 from kubectl_pacto.observe.reading import Answer
 from kubectl_pacto.observe.words import explain, quoted
 
@@ -113,9 +113,7 @@ def cover(snapshot: Snapshot, pod: Pod) -> Coverage:
     kernel = snapshot.options.kernel
     node = _node_object(snapshot, pod)
     lease = snapshot.cluster.lease(kernel.namespace, pod.node)
-    staleness = kernel.staleness
-    if staleness is None:
-        staleness = float(lease.duration) if lease and lease.duration else DEFAULT_STALENESS
+    staleness = staleness_of(kernel, lease)
     recency = max(kernel.recency or 0.0, staleness)
     if node is None:
         return Coverage(pod, Level.STALE, ("NoNodeObject",), staleness=staleness, recency=recency)
@@ -128,6 +126,13 @@ def cover(snapshot: Snapshot, pod: Pod) -> Coverage:
     view = _view(snapshot, pod)
     reasons = _partial_reasons(snapshot, pod, node, view)
     return replace(known, level=Level.PARTIAL if reasons else Level.COMPLETE, reasons=reasons, view=view)
+
+
+def staleness_of(kernel: KernelOptions, lease: Lease | None) -> float:
+    """How old the heartbeat of this Lease's node may be, in seconds."""
+    if kernel.staleness is not None:
+        return kernel.staleness
+    return float(lease.duration) if lease and lease.duration else DEFAULT_STALENESS
 
 
 def _node_object(snapshot: Snapshot, pod: Pod) -> NodeRuntimeObservation | None:
