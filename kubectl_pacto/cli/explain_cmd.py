@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import textwrap
 from collections.abc import Iterable, Sequence
 
 import click
 
+from kubectl_pacto.cli.options import did_you_mean
 from kubectl_pacto.errors import UsageError
 from kubectl_pacto.explain import Page, pages
 from kubectl_pacto.explain.words import Word, find, names, plain, words
@@ -49,9 +49,7 @@ def explain(*, word: str | None, form: str) -> None:
 
 def _unknown(word: str, known: Iterable[str]) -> str:
     """That nothing is called so, and what may be meant."""
-    spelled = {plain(one): one for one in known}
-    near = difflib.get_close_matches(plain(word), spelled, n=3, cutoff=0.6)
-    meant = f"; did you mean {', '.join(spelled[one] for one in near)}?" if near else ""
+    meant = did_you_mean(plain(word), {plain(one): one for one in known}, cutoff=0.6)
     return f"no code or word is called {word}{meant} (`kubectl pacto explain` lists all)"
 
 

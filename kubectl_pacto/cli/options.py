@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -58,15 +58,16 @@ class Code(click.ParamType[str]):
 
         code = str(value).upper().replace("-", "_")
         if code not in REGISTRY:
-            self.fail(unknown_code(str(value), REGISTRY), param, ctx)
+            meant = did_you_mean(code, {one: one for one in REGISTRY}, cutoff=0.5)
+            said = f"no finding is called {value}{meant} (`kubectl pacto explain` lists them)"
+            self.fail(said, param, ctx)
         return code
 
 
-def unknown_code(code: str, known: Iterable[str]) -> str:
-    """That no finding has this code, and which ones may be meant."""
-    near = difflib.get_close_matches(code.upper().replace("-", "_"), list(known), n=3, cutoff=0.5)
-    meant = f"; did you mean {', '.join(near)}?" if near else ""
-    return f"no finding is called {code}{meant} (`kubectl pacto explain` lists them)"
+def did_you_mean(given: str, known: Mapping[str, str], *, cutoff: float) -> str:
+    """The nearest of what is known, as a clause; `known` has how each is compared, and how it is spelled."""
+    near = difflib.get_close_matches(given, known, n=3, cutoff=cutoff)
+    return f"; did you mean {', '.join(known[one] for one in near)}?" if near else ""
 
 
 class FailOn(StrEnum):

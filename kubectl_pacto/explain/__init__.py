@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from kubectl_pacto.model.finding import REGISTRY, Severity
 from kubectl_pacto.yamltext import load_contract
@@ -31,11 +31,15 @@ class Page:
         return ("What it means", self.means), ("What it rests on", self.rests), ("What to do", self.do)
 
 
+def read_source(name: str) -> Any:
+    """What a YAML file of this folder holds."""
+    return load_contract((files("kubectl_pacto.explain") / name).read_text(encoding="utf-8")).data
+
+
 @cache
 def pages() -> dict[str, Page]:
     """Every page by its code, in the order of the registry."""
-    text = (files("kubectl_pacto.explain") / "pages.yaml").read_text(encoding="utf-8")
-    raw = load_contract(text).data
+    raw = read_source("pages.yaml")
     return {
         code: Page(code, category.value, severity, **raw[code])
         for code, (category, severity) in REGISTRY.items()

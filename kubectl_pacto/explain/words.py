@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
-from kubectl_pacto.yamltext import load_contract
+from kubectl_pacto.explain import read_source
 
 SOURCE: Final = "kubectl_pacto/explain/words.yaml"
 COLUMNS: Final = "kubectl_pacto/explain/columns.yaml"
@@ -38,11 +37,6 @@ class Word:
         return ("What it means", self.means), ("Where it stands", where), ("What to do", self.do)
 
 
-def _load(name: str) -> Any:
-    text = (files("kubectl_pacto.explain") / name).read_text(encoding="utf-8")
-    return load_contract(text).data
-
-
 @cache
 def words() -> tuple[Word, ...]:
     """Every word of every kind, in the order of the source."""
@@ -57,7 +51,7 @@ def words() -> tuple[Word, ...]:
             raw["page"],
             {key: text for key, text in said.items() if key not in ("means", "do")},
         )
-        for kind, raw in _load("words.yaml").items()
+        for kind, raw in read_source("words.yaml").items()
         for word, said in raw["words"].items()
     )
 
@@ -65,7 +59,7 @@ def words() -> tuple[Word, ...]:
 @cache
 def columns() -> dict[str, dict[str, str]]:
     """What each column of each command's table shows."""
-    found: dict[str, dict[str, str]] = _load("columns.yaml")
+    found: dict[str, dict[str, str]] = read_source("columns.yaml")
     return found
 
 
