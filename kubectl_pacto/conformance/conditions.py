@@ -93,7 +93,7 @@ def _runtime_observed(snapshot: Snapshot) -> dict[str, Any]:
     if failures:
         return condition("RuntimeObserved", "False", "ObservationFailed", "; ".join(failures))
     absent = _absent(snapshot)
-    message = f"the target's objects were read; there is no {' and no '.join(absent)}" if absent else READ
+    message = f"{READ}; there is no {' and no '.join(absent)}" if absent else READ
     return condition("RuntimeObserved", "True", "Found", message)
 
 

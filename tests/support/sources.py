@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-
 GENERATED: Final = frozenset({"docs/errors.md"})
 PACKAGES: Final = {"kubectl_pacto": ".", "pacto_agent": "agent", "pacto_native": "ext"}
 
