@@ -143,8 +143,9 @@ class Operator:
 
     def _start(self, name: str, run: Callable[[], None]) -> None:
         thread = threading.Thread(target=run, name=name, daemon=True)
-        self._threads.append(thread)
         thread.start()
+        # only now: one that has not begun is not alive either, and a probe may look at any moment
+        self._threads.append(thread)
 
     def watch(self) -> None:
         """Start the reflectors; a candidate that does not lead keeps its copy warm, too."""

@@ -69,6 +69,8 @@ def test_a_release_runs_is_tested_and_changes(cluster: Live, installers: Install
         60,
         "every node reports",
     )
+    # an agent reports before the next round of its readiness probe
+    cluster.kubectl("rollout", "status", f"daemonset/{agents[-1]}", "-n", agents[-1], "--timeout", "60s")
     groups = json.loads(installers.plugin("check", "-o", "json"))["groups"]
     failed = [one for group in groups for one in group["checks"] if one["result"] == "failed"]
     assert failed == []

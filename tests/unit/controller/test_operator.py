@@ -93,6 +93,21 @@ def test_it_is_well_while_its_threads_live(operator: Operator) -> None:
     assert operator.is_ill() == "ended: worker 0"
 
 
+def test_a_thread_that_is_about_to_begin_has_not_ended(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    start = threading.Thread.start
+
+    def probed_first(thread: threading.Thread) -> None:
+        said.append(operator.is_ill())
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", probed_first)
+    operator._start("worker 0", partial(_wait, threading.Event()))
+    assert said == [""]
+
+
 def test_a_check_that_hangs_is_an_illness(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     operator.queue.add(KEY)
     operator.queue.take(1)
