@@ -32,7 +32,7 @@ Examples:
 
 
 @click.command(short_help="How much of each node and pod the kernel's view covers.", epilog=EXAMPLES)
-@with_connection("The namespace of --pod. [default: the context's]")
+@with_connection("The namespace of --pod, or whose pods of --node. [default: the context's; all with --node]")
 @click.option(
     "-A",
     "--all-namespaces",
@@ -74,7 +74,8 @@ def coverage(  # noqa: PLR0913 -- one for each option
     columns: Sequence[Column]
     if node or pod:
         kind, columns = "PodCoverageList", POD_COLUMNS
-        items = _pods(session, objects, node, pod, agent_namespace, staleness)
+        wanted = [_read_pod(session, pod)] if pod else _pods_of(session, objects, node, flags.namespace)
+        items = _pods(session, objects, wanted, agent_namespace, staleness)
         names = [f"pod/{item['pod']}" for item in items]
     else:
         kind, columns = "NodeCoverageList", NODE_COLUMNS
@@ -123,26 +124,32 @@ def _nodes(
 
 
 def _pods(
-    session: Session, objects: NodeObjects, node: str, pod: str, namespace: str, staleness: float | None
+    session: Session,
+    objects: NodeObjects,
+    pods: list[dict[str, Any]],
+    namespace: str,
+    staleness: float | None,
 ) -> list[dict[str, Any]]:
     from kubectl_pacto.cli.render.coverage import pod_item
-    from kubectl_pacto.collect.fleet_errors import NoSuchNode
     from kubectl_pacto.collect.fleet_pods import pod_coverages
     from kubectl_pacto.model.snapshot import KernelOptions
 
-    if node and objects.nodes and node not in {raw["metadata"]["name"] for raw in objects.nodes}:
-        raise NoSuchNode(name=node)
-    found = [_read_pod(session, pod)] if pod else _pods_of(session, node)
     at = session.now()
     options = KernelOptions(enabled=True, namespace=namespace, staleness=staleness)
-    return [pod_item(one, at) for one in pod_coverages(objects, found, at, options)]
+    return [pod_item(one, at) for one in pod_coverages(objects, pods, at, options)]
 
 
-def _pods_of(session: Session, node: str) -> list[dict[str, Any]]:
+def _pods_of(session: Session, objects: NodeObjects, node: str, namespace: str) -> list[dict[str, Any]]:
+    """The pods of a node, of one namespace where one is named. Raises NoSuchNode."""
     from kubectl_pacto.collect.fleet import list_raw
+    from kubectl_pacto.collect.fleet_errors import NoSuchNode
     from kubectl_pacto.kube.lists import with_query
+    from kubectl_pacto.kube.paths import namespaced
 
-    return list_raw(session.client, with_query(POD_API, fieldSelector=f"spec.nodeName={node}"))
+    if objects.nodes and node not in {raw["metadata"]["name"] for raw in objects.nodes}:
+        raise NoSuchNode(name=node)
+    path = namespaced("/api/v1", namespace, "pods") if namespace else POD_API
+    return list_raw(session.client, with_query(path, fieldSelector=f"spec.nodeName={node}"))
 
 
 def _read_pod(session: Session, pod: str) -> dict[str, Any]:

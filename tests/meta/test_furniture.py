@@ -95,6 +95,26 @@ def test_generated_files_are_current() -> None:
         assert path.read_text() == text, f"{path.relative_to(ROOT)}: run `make gen`"
 
 
+def test_one_run_generates_what_is_made_of_generated_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = runpy.run_path(str(ROOT / "scripts" / "generate.py"))["main"]
+    crd, page = tmp_path / "crd.yaml", tmp_path / "page.md"
+
+    def texts() -> dict[Path, str]:
+        return {page: crd.read_text() if crd.exists() else "", crd: "new"}
+
+    def endless() -> dict[Path, str]:
+        return {crd: crd.read_text() + "more"}
+
+    main.__globals__.update(ROOT=tmp_path, generated=texts)
+    assert (main(), page.read_text()) == (0, "new")
+    assert capsys.readouterr().out == "wrote page.md\nwrote crd.yaml\nwrote page.md\n"
+    main.__globals__["generated"] = endless
+    assert main() == 1
+    assert "still changed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", [".ci/run", "scripts/bootstrap"])
 def test_a_script_is_executable_posix_shell(name: str) -> None:
     path = ROOT / name

@@ -112,6 +112,24 @@ def test_a_pod_is_named_with_its_namespace_or_by_it(plugin: Plugin) -> None:
     assert plugin("coverage", "--pod", "payments-0", "-n", "shop").out == whole != ""
 
 
+def test_the_pods_of_a_node_may_be_those_of_one_namespace(plugin: Plugin) -> None:
+    def pods(*words: str) -> set[tuple[str, str]]:
+        items = json.loads(plugin("coverage", "--node", "node-a", "-o", "json", *words).out)["items"]
+        return {(item["namespace"], item["pod"]) for item in items}
+
+    of_shop = pods()
+    assert {namespace for namespace, _ in of_shop} == {"shop"}
+    metadata = {"name": "db-0", "namespace": "data", "uid": "u-db"}
+    plugin.api.add({
+        "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "node-a"},
+        "status": {"phase": "Running"},
+    })  # fmt: skip
+    assert pods() == of_shop | {("data", "db-0")}
+    assert pods("-n", "shop") == of_shop
+    assert pods("-n", "data") == {("data", "db-0")}
+    assert pods("-n", "nobody") == set()
+
+
 def test_a_cluster_without_pacto_says_how_to_install_it(bare: Plugin) -> None:
     for words in (["status"], ["status", "x"], ["findings"]):
         done = bare(*words)
