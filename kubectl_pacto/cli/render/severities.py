@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""In which order findings are listed, wherever a person reads them."""
+"""In which order findings are listed wherever a person reads them, and what comes after them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 SEVERITIES: Final = ("error", "unknown", "warning", "info")
+# what a screen with findings ends with
+EXPLAINED: Final = "`kubectl pacto explain CODE` says what a finding means and what to do."
 
 
 def severity_rank(finding: Mapping[str, Any]) -> tuple[int, str]:

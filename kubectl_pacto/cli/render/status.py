@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubectl_pacto.cli.render.columns import Column, age, document, indented, table
-from kubectl_pacto.cli.render.severities import severity_rank
+from kubectl_pacto.cli.render.severities import EXPLAINED, severity_rank
 from kubectl_pacto.cli.render.windows import window_lines
 from kubectl_pacto.cli.terminal import printable
 from kubectl_pacto.cli.watching import steady
@@ -173,6 +173,8 @@ def status_table(data: Raw, *, wide: bool, headers: bool = True) -> str:
         details = list(_details(item))
         if details:
             lines += ["", printable(f"{item['namespace']}/{item['name']}"), *details]
+    if any(item["findings"] or item["problems"] for item in data["pactos"]):
+        lines += ["", EXPLAINED]
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tabulate import tabulate
 
 from kubectl_pacto.cli.render.result import Result
-from kubectl_pacto.cli.render.severities import severity_rank
+from kubectl_pacto.cli.render.severities import EXPLAINED, severity_rank
 from kubectl_pacto.cli.render.windows import window_lines
 from kubectl_pacto.cli.terminal import printable
 from kubectl_pacto.model.evidence import Observation
@@ -28,7 +28,7 @@ def render_table(results: Sequence[Result], *, with_evidence: bool = False) -> s
         if details:
             lines += ["", f"{result.namespace}/{result.name}", *details]
     if any(_has_codes(result.checked.status) for result in results):
-        lines += ["", "`kubectl pacto explain CODE` says what a finding means and what to do."]
+        lines += ["", EXPLAINED]
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
