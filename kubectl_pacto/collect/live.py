@@ -34,6 +34,8 @@ FIELDS: Final = {
 COST_SHARE: Final = 10.0
 # what costs less is made anew for each check that needs it
 DEAR: Final = 0.05
+# the objects of a field of Cluster, and why others are broken by kind, namespace and name
+_Field = tuple[tuple[Any, ...], dict[tuple[str, str, str], str]]
 
 
 class Table(Generic[T]):
@@ -90,19 +92,13 @@ class Table(Generic[T]):
         return self._items.get(key)
 
     def contents(self) -> tuple[tuple[T, ...], dict[Key, str]]:
-        """All objects, and why others are broken."""
+        """All objects, and why others are broken: of one moment, for who is in neither is not there."""
         with self._lock:
             return tuple(self._items.values()), dict(self._broken)
 
-    def members(self) -> tuple[Any, ...]:
-        """All objects, as a Cluster holds them."""
-        with self._lock:
-            return tuple(self._items.values())
-
-    def broken(self) -> dict[Key, str]:
-        """Why other objects are broken."""
-        with self._lock:
-            return dict(self._broken)
+    def members(self) -> tuple[tuple[Any, ...], dict[Key, str]]:
+        """The same, as a Cluster holds them."""
+        return self.contents()
 
     def _counts(self, before: T | None, after: T) -> bool:  # noqa: ARG002 - for tables that are choosy
         """Whether a change of one object is one for a generation."""
@@ -120,10 +116,10 @@ class Pactos(Table[Known]):
         found = super().get(key)
         return None if found is None else replace(found, pacto=unpacked(found.pacto))
 
-    def members(self) -> tuple[Pacto, ...]:
+    def members(self) -> tuple[tuple[Pacto, ...], dict[Key, str]]:
         """All Pactos, for others to resolve their dependencies by: without their statuses."""
-        with self._lock:
-            return tuple(item.public or item.pacto for item in self._items.values())
+        items, broken = self.contents()
+        return tuple(item.public or item.pacto for item in items), broken
 
     def _counts(self, before: Known | None, after: Known) -> bool:
         # each check writes a status: a generation for each would be one for each check
@@ -132,17 +128,39 @@ class Pactos(Table[Known]):
 
 @dataclass(frozen=True, eq=False)
 class LiveCluster(Cluster):
-    """One generation. `built_at` by the monotonic clock; the rest is what checks add late."""
+    """One generation, or one check's copy of it. `built_at` by the monotonic clock; `late_...` and the
+    probes are what a check adds to its copy."""
 
     built_at: float = 0.0
-    late_nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
     lease_of: Callable[[str], Lease | None] = lambda _: None
+    generation: LiveCluster | None = None
+    late_nodes: dict[str, NodeRecord] = field(default_factory=dict)
     late_config_maps: dict[Key, ConfigMap] = field(default_factory=dict)
     late_secrets: dict[Key, Secret] = field(default_factory=dict)
     late_failures: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
+    @property
+    def whole(self) -> LiveCluster:
+        """The generation."""
+        return self.generation or self
+
+    def for_one_check(self) -> LiveCluster:
+        """A copy of a generation that shares its indexes."""
+        failures = dict(self.failures)
+        copied = LiveCluster(
+            **{name: getattr(self, name) for name in FIELDS},
+            probes=Probes(self.probes.enabled, {}, {}),
+            failures=failures,
+            built_at=self.built_at,
+            lease_of=self.lease_of,
+            generation=self,
+            late_failures=failures,
+        )
+        copied.index(self)
+        return copied
+
     def node(self, agent_namespace: str, name: str) -> NodeRuntimeObservation | None:
-        """The node object of this name, as it was last read."""
+        """The node object of this name, as it was read for this check."""
         record = self.late_nodes.get(name)
         found = record.node if record is not None else None
         return found if found is not None and found.namespace == agent_namespace else None
@@ -178,7 +196,6 @@ class Live:
         changed: Callable[[LiveKind, Key, Any, Any], None],
         trouble: Callable[[LiveKind], str],
         lease_of: Callable[[str], Lease | None],
-        nodes: Mapping[str, NodeRecord],
         probing: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -190,13 +207,12 @@ class Live:
         }
         self._trouble = trouble
         self._lease_of = lease_of
-        self._nodes = nodes
         self._probing = probing
         # makes what else all checks of a generation share
         self.prepare: Callable[[Cluster], object] = lambda _: None
         self._clock = clock
         self._lock = threading.Lock()
-        self._fields: dict[str, tuple[tuple[int, ...], tuple[Any, ...]]] = {}
+        self._fields: dict[str, tuple[tuple[int, ...], _Field]] = {}
         self._newest: LiveCluster | None = None
         self._state: tuple[Any, ...] = ()
         self.cost = 0.0
@@ -216,12 +232,12 @@ class Live:
                     return newest
                 if self._version() == self._state:
                     return newest
-            self._state = self._version()
+            state = self._version()
             built = self._build(now)
             # what the first check would make of it costs most, so it is made here and counted
             built.index(newest)
             self.prepare(built)
-            self._newest, self.cost = built, self._clock() - now
+            self._newest, self._state, self.cost = built, state, self._clock() - now
             return built
 
     def rest(self, asked: float) -> float:
@@ -243,29 +259,35 @@ class Live:
         return counts, tuple(self._trouble(kind)[:20] for kind in LIVE_KINDS)
 
     def _build(self, now: float) -> LiveCluster:
-        failures: dict[tuple[str, str, str], str] = {}
-        for kind in LIVE_KINDS:
-            failures.update({(kind.kind, *key): why for key, why in self.tables[kind.kind].broken().items()})
-            if why := self._trouble(kind):
-                failures[kind.kind, "", ""] = why
+        # before the objects: a list that comes meanwhile must not vouch for what was there before it
+        troubles = {(kind.kind, "", ""): self._trouble(kind) for kind in LIVE_KINDS}
+        failures = {key: why for key, why in troubles.items() if why}
+        fields: dict[str, Any] = {}
+        for name in FIELDS:
+            fields[name], broken = self._field(name)
+            failures |= broken
         return LiveCluster(
-            **{name: self._field(name) for name in FIELDS},
+            **fields,
             probes=Probes(self._probing, {}, {}),
             failures=failures,
             built_at=now,
-            late_nodes=self._nodes,
             lease_of=self._lease_of,
-            late_failures=failures,
         )
 
-    def _field(self, name: str) -> Any:
-        """The objects of a field of Cluster; the same tuple as long as none of them has changed."""
-        tables = [self.tables[kind.kind] for kind in FIELDS[name]]
+    def _field(self, name: str) -> _Field:
+        """A field of Cluster; the same tuple as long as none of its objects has changed."""
+        kinds = FIELDS[name]
         # counted first: what comes meanwhile is in the objects, and counts for the next generation
-        changes = tuple(table.changes for table in tables)
+        changes = tuple(self.tables[kind.kind].changes for kind in kinds)
         known = self._fields.get(name)
         if known is not None and known[0] == changes:
             return known[1]
-        items: tuple[Any, ...] = tuple(item for table in tables for item in table.members())
-        self._fields[name] = changes, items
-        return items
+        items: list[Any] = []
+        broken: dict[tuple[str, str, str], str] = {}
+        for kind in kinds:
+            members, why = self.tables[kind.kind].members()
+            items += members
+            broken |= {(kind.kind, *key): text for key, text in why.items()}
+        found = tuple(items), broken
+        self._fields[name] = changes, found
+        return found

@@ -15,7 +15,7 @@ from kubectl_pacto.model.pacto import ConfigBinding, Pacto
 
 
 def read_bound(client: Client, cluster: LiveCluster, pacto: Pacto) -> None:
-    """Add what a Pacto binds to a generation; why it cannot be read is added, too."""
+    """Add what a Pacto binds to its check's cluster; why it cannot be read is added, too."""
     for binding in pacto.configurations:
         key = pacto.namespace, binding.name
         failed = binding.kind, *key

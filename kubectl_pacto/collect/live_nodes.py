@@ -196,14 +196,12 @@ class NodeObjects:
         for name in [name for name, record in self.records.items() if record.read_at < now - KEPT_SECONDS]:
             del self.records[name]
 
-    def heartbeats(self, names: Iterable[str]) -> dict[str, Heartbeat]:
-        """The heartbeats that vouch for the objects of these nodes."""
-        found = {}
-        for name in names:
-            record = self.records.get(name)
-            if record is not None and record.heartbeat is not None:
-                found[name] = record.heartbeat
-        return found
+    def of(self, names: Iterable[str]) -> dict[str, NodeRecord]:
+        """The records of these nodes, each with the heartbeat that vouches for its object.
+
+        For one check from now on: other checks have newer ones read meanwhile.
+        """
+        return {name: found for name in names if (found := self.records.get(name)) is not None}
 
 
 def pods_of(cluster: Cluster, pacto: Pacto) -> list[Pod]:

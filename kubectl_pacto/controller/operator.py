@@ -67,7 +67,6 @@ class Operator:
             changed=self._changed,
             trouble=self._trouble,
             lease_of=self.heartbeats.lease,
-            nodes=self.nodes.records,
             probing=settings.probing,
         )
         self.live.prepare = directory

@@ -142,7 +142,7 @@ class Reconciler:
     def _check(self, client: Client, pacto: Pacto, loaded: Loaded, due: float) -> tuple[Checked, float, bool]:
         """The outcome, its clock, and whether a heartbeat it rests on was not seen to move yet."""
         parts, unproven = self._parts, False
-        cluster = parts.live.generation(due)
+        cluster = parts.live.generation(due).for_one_check()
         options = parts.options
         contract = None if loaded.validated.errors or pacto.is_reference else loaded.validated.contract
         if contract is not None:
@@ -153,7 +153,8 @@ class Reconciler:
         if kernel.enabled and contract is not None:
             names = nodes_of(cluster, pacto)
             parts.nodes.refresh(client, names)
-            beats = parts.nodes.heartbeats(names)
+            cluster.late_nodes.update(parts.nodes.of(names))
+            beats = {name: one.heartbeat for name, one in cluster.late_nodes.items() if one.heartbeat}
             unproven = not all(beat.renewed for beat in beats.values())
             kernel = replace(kernel, heartbeats=beats, watch_alive=parts.watch_alive())
             options = replace(options, kernel=kernel)

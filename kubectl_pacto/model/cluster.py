@@ -59,6 +59,11 @@ class Cluster:
     probes: Probes = field(default_factory=Probes)
     failures: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 
+    @property
+    def whole(self) -> Cluster:
+        """What checks share of this one: what is made of it once is made of that."""
+        return self
+
     def failure(self, kind: str, namespace: str = ANY, name: str = ANY) -> Unreadable | None:
         """Why this object (or list) could not be read, None if it could."""
         for key in ((kind, namespace, name), (kind, namespace, ANY), (kind, ANY, ANY)):

@@ -88,9 +88,10 @@ _DIRECTORIES: WeakKeyDictionary[Cluster, Directory] = WeakKeyDictionary()
 
 def directory(cluster: Cluster) -> Directory:
     """The directory of a cluster, made once: ten thousand checks share it."""
-    found = _DIRECTORIES.get(cluster)
+    whole = cluster.whole
+    found = _DIRECTORIES.get(whole)
     if found is None:
-        found = _DIRECTORIES[cluster] = Directory(cluster)
+        found = _DIRECTORIES[whole] = Directory(whole)
     return found
 
 

@@ -27,7 +27,7 @@ JSON = st.recursive(
 
 
 def live() -> Live:
-    return Live(changed=lambda *_: None, trouble=lambda _: "", lease_of=lambda _: None, nodes={})
+    return Live(changed=lambda *_: None, trouble=lambda _: "", lease_of=lambda _: None)
 
 
 def decoded(kind: str, raw: dict[str, Any]) -> Any:

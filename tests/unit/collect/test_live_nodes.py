@@ -123,7 +123,7 @@ def test_the_heartbeat_of_a_list_is_the_one_before_its_first_page() -> None:
     nodes = NodeObjects(AGENT_NAMESPACE, beats, clock=lambda: client.now)
     client.on_list = lambda: setattr(beats, "at", 2.0)
     ask(nodes, client, list(client.raws))
-    assert {beat.seen_at for beat in nodes.heartbeats(client.raws).values()} == {1.0}
+    assert {one.heartbeat for one in nodes.of(client.raws).values()} == {Heartbeat(1.0)}
 
 
 def test_what_a_list_does_not_have_is_gone_and_what_is_broken_is_nothing() -> None:

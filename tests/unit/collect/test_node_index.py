@@ -126,7 +126,7 @@ def live_of(raws: list[Raw]) -> LiveCluster:
     """The cluster that the operator would have of these objects."""
     records: dict[str, NodeRecord] = {}
     leases: Raw = {}
-    live = Live(changed=lambda *_: None, trouble=lambda _: "", lease_of=leases.get, nodes=records)
+    live = Live(changed=lambda *_: None, trouble=lambda _: "", lease_of=leases.get)
     for raw in raws:
         kind, metadata = raw["kind"], raw["metadata"]
         if kind == "NodeRuntimeObservation":
@@ -136,7 +136,9 @@ def live_of(raws: list[Raw]) -> LiveCluster:
             leases[metadata["name"]] = decode_lease(Fields(raw))
         else:
             live.tables[kind].put((metadata.get("namespace", ""), metadata["name"]), KINDS[kind].decode(raw))
-    return live.generation()
+    cluster = live.generation().for_one_check()
+    cluster.late_nodes.update(records)
+    return cluster
 
 
 SECONDS = st.integers(0, 300).map(str)

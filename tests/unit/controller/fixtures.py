@@ -61,7 +61,6 @@ class World:
             changed=lambda *_: None,
             trouble=lambda _: "",
             lease_of=self.beats.lease,
-            nodes=self.objects.records,
             clock=lambda: self.mono,
         )
         self.metrics = Metrics()

@@ -9,6 +9,7 @@ import pytest
 
 from kubectl_pacto.collect.live import Live
 from kubectl_pacto.collect.live_bound import read_bound
+from kubectl_pacto.collect.live_kinds import LiveKind
 from kubectl_pacto.collect.live_nodes import NodeObjects
 from kubectl_pacto.kube.errors import ApiForbidden, ApiNotFound
 from kubectl_pacto.kube.reflector import Broken
@@ -29,7 +30,6 @@ class World:
             changed=lambda kind, key, before, after: self.heard.append((kind.kind, key)),  # noqa: ARG005
             trouble=lambda kind: self.trouble.get(kind.kind, ""),
             lease_of=lambda _: None,
-            nodes={},
             clock=lambda: self.now,
         )
 
@@ -127,7 +127,7 @@ class Objects:
 
 
 def test_bound_objects_are_read_anew_for_each_check(world: World) -> None:
-    cluster, client = world.live.generation(), Objects()
+    cluster, client = world.live.generation().for_one_check(), Objects()
     read_bound(client, cluster, BOUND)  # type: ignore[arg-type]
     assert cluster.config_map("ns", "map") == ConfigMap("ns", "map", {"a": "1"})
     assert cluster.secret("ns", "secret") == Secret("ns", "secret")
@@ -240,3 +240,46 @@ def test_nodes_that_nobody_asks_for_are_forgotten() -> None:
     clock[0] += 1000
     nodes.refresh(client, ["n0"])  # type: ignore[arg-type]
     assert list(nodes.records) == ["n0"]
+
+
+def test_an_object_that_breaks_while_a_generation_is_made_is_not_absent(world: World) -> None:
+    """Its table is asked for what is broken and for what is whole in one step."""
+    world.put("Service", "a", Service("ns", "a"))
+    asked = []
+
+    def trouble(kind: LiveKind) -> str:
+        asked.append(kind.kind)
+        # the first time is to tell whether anything is new
+        if kind.kind == "Service" and asked.count("Service") == 2:
+            world.put("Service", "a", Broken("spec.ports must be a list"))
+        return ""
+
+    world.live._trouble = trouble
+    assert isinstance(world.live.generation().service("ns", "a"), Service | Unreadable)
+    assert isinstance(world.live.generation(world.now).service("ns", "a"), Unreadable)
+
+
+def test_a_list_that_comes_while_a_generation_is_made_does_not_vouch_for_what_was_before_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, world.trouble["Service"] = world.live.tables["Service"], "not listed yet"
+    members = table.members
+
+    def members_before_the_list() -> Any:
+        found = members()
+        table.replace({("ns", "a"): Service("ns", "a")})
+        world.trouble.clear()
+        return found
+
+    monkeypatch.setattr(table, "members", members_before_the_list)
+    assert isinstance(world.live.generation().service("ns", "a"), Unreadable)
+
+
+def test_a_generation_that_could_not_be_made_is_made_again(world: World) -> None:
+    world.live.generation()
+    world.put("Service", "a", Service("ns", "a"))
+    world.live.prepare = lambda _: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        world.live.generation(world.now)
+    world.live.prepare = lambda _: None
+    assert isinstance(world.live.generation(world.now).service("ns", "a"), Service)

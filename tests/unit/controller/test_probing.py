@@ -218,7 +218,7 @@ def probe(row: dict[str, Any], wanted: Wanted, answer: Answer) -> tuple[Probes, 
     assert known is not None
     contract = load_offline(known.pacto).validated.contract
     assert contract is not None
-    cluster = world.live.generation()
+    cluster = world.live.generation().for_one_check()
     with server(answer) as port:
         network = Network(port)
         PortProber(wanted, network.connect).probe(cluster, known.pacto, contract)
@@ -303,7 +303,7 @@ def test_the_number_of_probes_at_a_time_is_bounded_whatever_the_number_of_worker
     assert contract is not None
     with server(answer) as port:
         prober = PortProber(Wanted(metrics=True), connect, at_once=2)
-        work = (world.live.generation(), known.pacto, contract)
+        work = (world.live.generation().for_one_check(), known.pacto, contract)
         threads = [threading.Thread(target=prober.probe, args=work) for _ in range(8)]
         for thread in threads:
             thread.start()
