@@ -60,8 +60,9 @@ class Watch:
 
     def events(self, path: str) -> Iterator[Event | None]:
         """None once the server has accepted the watch, then its events. Raises ApiError."""
-        connection, accepted = self._open_connection(), False
+        connection, accepted = None, False
         try:
+            connection = self._open_connection()
             answer = self._open(connection, path)
             accepted = True
             yield None
@@ -80,7 +81,8 @@ class Watch:
             raise ApiUnreachable(method="GET", path=path, problem=problem) from error
         finally:
             self._socket = None
-            connection.close()
+            if connection is not None:
+                connection.close()
 
     def _open(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
         answer = self._ask(connection, path)
@@ -115,7 +117,8 @@ class Watch:
         running = self._socket
         if running is not None:
             with contextlib.suppress(OSError):
-                running.shutdown(socket.SHUT_RDWR)
+                # what a TLS socket adds to this is no business of another thread's
+                socket.socket.shutdown(running, socket.SHUT_RDWR)
 
 
 def _lines(answer: http.client.HTTPResponse) -> Iterator[bytes]:
