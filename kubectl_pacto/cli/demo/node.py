@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import select
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import IO, Final, Protocol
 
 from kubectl_pacto.cli.demo import cgroups, cleaner
 from kubectl_pacto.cli.demo.answers import DONE
@@ -31,6 +30,7 @@ from kubectl_pacto.model.node import AGENT_NAMESPACE
 NAME: Final = "demo-node"
 ANSWER_SECONDS: Final = 15.0
 AGENT_STOP_SECONDS: Final = 3.0
+KILL_SECONDS: Final = 5.0
 CLEAN_SECONDS: Final = 20.0
 PUBLISH: Final = "1s"
 RESYNC: Final = "2s"
@@ -38,12 +38,19 @@ RESYNC: Final = "2s"
 Process = subprocess.Popen[str]
 
 
+class Wait(Protocol):
+    """Waits for files, and raises when the demo has to end instead."""
+
+    def __call__(self, seconds: float, *files: IO[str]) -> bool:
+        """Whether one of the files can be read before the time is over."""
+
+
 class Node:
     """The running node; `close` may be called twice. `left`: what it could not remove, and why."""
 
-    def __init__(self, mount: str) -> None:
+    def __init__(self, mount: str, wait: Wait) -> None:
         token = f"{cgroups.MARK}{os.getpid()}-{secrets.token_hex(3)}"
-        self._mount = mount
+        self._mount, self._wait = mount, wait
         self.tree = Path(mount, token)
         self.directory = Path(tempfile.gettempdir(), token)
         self.view_file = self.directory / "node.json"
@@ -58,7 +65,7 @@ class Node:
     def open(self, say: Callable[[str], None]) -> None:
         """Start everything; raises DemoFailed naming the step that did not work."""
         self._cleaner = _start("cleaner", str(self.tree), str(self.directory))
-        _expect(self._cleaner, cleaner.READY, "start the process that cleans up")
+        self._expect(self._cleaner, cleaner.READY, "start the process that cleans up")
         try:
             cleaner.sweep(self._mount, str(self.directory.parent))
             self.directory.mkdir(mode=0o700)
@@ -67,7 +74,7 @@ class Node:
             raise DemoFailed(problem=f"{error.filename}: {error.strerror}") from error
         say(f"cgroups below {self.tree}")
         self._fabric = _start("fabric", str(os.getpid()), str(self.tree / "node"))
-        _expect(self._fabric, DONE, "make a network without a way out")
+        self._expect(self._fabric, DONE, "make a network without a way out")
         self._start_agent()
         say(f"node agent running, publishing every {PUBLISH}")
         for app in APPS:
@@ -108,11 +115,19 @@ class Node:
     def _attach(self, app: App) -> None:
         process, fabric = self._processes[app.name], self._fabric
         assert fabric is not None
-        _expect(process, DONE, f"give pod {app.name} a network namespace")
+        self._expect(process, DONE, f"give pod {app.name} a network namespace")
         _tell(fabric, str(process.pid))
-        _expect(fabric, DONE, f"connect pod {app.name}")
+        self._expect(fabric, DONE, f"connect pod {app.name}")
         _tell(process, "go")
-        _expect(process, DONE, f"start pod {app.name}")
+        self._expect(process, DONE, f"start pod {app.name}")
+
+    def _expect(self, process: Process, word: str, what: str) -> None:
+        """Wait for the process to say `word`; anything else is its explanation."""
+        assert process.stdout is not None
+        is_there = self._wait(ANSWER_SECONDS, process.stdout)
+        answer = process.stdout.readline().strip() if is_there else f"no answer within {ANSWER_SECONDS:g} s"
+        if answer != word:
+            raise DemoFailed(problem=f"cannot {what}: {answer or 'the process ended'}")
 
     def _ready_file(self, app: str) -> Path:
         return self.directory / f"{app}.ready"
@@ -146,8 +161,7 @@ class Node:
                 self._agent.wait(AGENT_STOP_SECONDS)
         for process in (*self._processes.values(), self._fabric, self._agent):
             if process is not None:
-                process.kill()
-                process.communicate()
+                _kill(process)
         janitor, self._cleaner = self._cleaner, None
         if janitor is None:
             return
@@ -172,16 +186,18 @@ def _start(module: str, *arguments: str, errors: int | None = None) -> Process:
     )
 
 
+def _kill(process: Process) -> None:
+    """End a process; what it started is the cleaner's, so nothing here waits for that."""
+    process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(KILL_SECONDS)
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with contextlib.suppress(BrokenPipeError):
+            pipe.close()
+
+
 def _tell(process: Process, line: str) -> None:
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):  # then what it is expected to answer says more
         process.stdin.write(f"{line}\n")
-
-
-def _expect(process: Process, word: str, what: str) -> None:
-    """Wait for the process to say `word`; anything else is its explanation."""
-    assert process.stdout is not None
-    readable, _, _ = select.select([process.stdout], [], [], ANSWER_SECONDS)
-    answer = process.stdout.readline().strip() if readable else f"no answer within {ANSWER_SECONDS:g} s"
-    if answer != word:
-        raise DemoFailed(problem=f"cannot {what}: {answer or 'the process ended'}")

@@ -8,6 +8,8 @@ returns; a signal that comes while it closes changes nothing.
 from __future__ import annotations
 
 import json
+import os
+import select
 import signal
 import sys
 import time
@@ -15,11 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from kubectl_pacto.cli.demo.facts import Scene
 from kubectl_pacto.cli.demo.judge import Judge, headlines, kubernetes_alone
-from kubectl_pacto.cli.demo.node import Node
+from kubectl_pacto.cli.demo.node import Node, Wait
 from kubectl_pacto.cli.demo.objects import Raw, cluster_objects
 from kubectl_pacto.cli.demo.report import Outcome
 from kubectl_pacto.errors import DemoFailed
@@ -33,40 +35,52 @@ Say = Callable[[str], None]
 class Interrupted(BaseException):
     """A signal asks the demo to end; no `except Exception` may keep it."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
-
-@dataclass(slots=True)
 class Interrupts:
-    """Turns the first signal into Interrupted, unless it is held already; later ones are ignored."""
+    """Notes the first signal for `check` and `wait` to raise, from `install` until `close`.
 
-    held: bool = False
-    number: int = 0
+    A handler that raised wherever Python happens to be would leave library code half done: the lock with
+    which subprocess waits for a child taken for ever, an exception dropped in a finalizer.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._before: dict[int, Any] = {}
+        # a signal writes here, so that a wait ends at once
+        self._reading, self._writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._wakeup = -1
 
     def install(self) -> None:
-        """Take the signals over; what a dropped one raised is not said, for `check` raises it again."""
-        otherwise = sys.unraisablehook
-
-        def on_dropped(dropped: sys.UnraisableHookArgs) -> None:
-            if not issubclass(dropped.exc_type, Interrupted):
-                otherwise(dropped)
-
-        sys.unraisablehook = on_dropped
+        """Take the signals over."""
+        self._wakeup = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         for number in SIGNALS:
-            signal.signal(number, self._on_signal)
+            self._before[number] = signal.signal(number, self._on_signal)
+
+    def close(self) -> None:
+        """Give them back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._before:
+            signal.set_wakeup_fd(self._wakeup)
+        self._before.clear()
+        os.close(self._reading)
+        os.close(self._writing)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self.number = self.number or number
-        if not self.held:
-            self.held = True
-            raise Interrupted(number)
 
     def check(self) -> None:
-        """Raise Interrupted if one came where Python drops exceptions: a finalizer, a weak reference."""
+        """Raise Interrupted if a signal came."""
         if self.number:
-            raise Interrupted(self.number)
+            raise Interrupted
+
+    def wait(self, seconds: float, *files: IO[str]) -> bool:
+        """Whether one of the files can be read before the time is over; raises Interrupted."""
+        self.check()
+        watched = [self._reading, *(file.fileno() for file in files)]
+        readable, _, _ = select.select(watched, [], [], seconds)
+        self.check()
+        return bool(set(readable) - {self._reading})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,34 +94,31 @@ class Ended:
 
 def run(mount: str, *, timeout: float, keep: Path | None, say: Say) -> Ended:
     """Run the demo with its cgroups in `mount`; raises DemoFailed."""
-    interrupts, node = Interrupts(), Node(mount)
+    interrupts = Interrupts()
+    node = Node(mount, interrupts.wait)
     outcome: Outcome | None = None
     try:
-        try:
-            interrupts.install()
-            outcome = _watch(node, timeout, keep, say, interrupts.check)
-        finally:
-            interrupts.held = True
-            node.close()
+        interrupts.install()
+        outcome = _watch(node, timeout, keep, say, interrupts.wait)
     except Interrupted:
-        interrupts.held = True
-        node.close()  # the signal may have come just before the first one
+        pass
     finally:
+        node.close()
+        interrupts.close()
         for problem in node.left:
             say(f"could not remove {problem}")
     return Ended(None if interrupts.number else outcome, not node.left, interrupts.number)
 
 
-def _watch(node: Node, timeout: float, keep: Path | None, say: Say, check: Callable[[], None]) -> Outcome:
+def _watch(node: Node, timeout: float, keep: Path | None, say: Say, wait: Wait) -> Outcome:
     started = time.time()
     deadline = time.monotonic() + timeout
     clocked = _clocked(say, started)
     node.open(clocked)
-    _await_agent(node, deadline, check)
+    _await_agent(node, deadline, wait)
     judge, said = Judge(), dict[str, str]()
     while True:
         began = time.monotonic()
-        check()
         node.check_agent()
         pods, seen = node.pods(), _node_objects(node.view_file)
         at = int(time.time() * 1000) / 1000  # as --at can say it: a replay is the same pass
@@ -119,18 +130,17 @@ def _watch(node: Node, timeout: float, keep: Path | None, say: Say, check: Calla
                 clocked(f"{name} {line}")
         if not judge.missing() or time.monotonic() >= deadline:
             break
-        time.sleep(max(0.0, PASS_SECONDS - (time.monotonic() - began)))
+        wait(max(0.0, PASS_SECONDS - (time.monotonic() - began)))
     if keep is not None:
         _keep(keep, objects, seen)
     return Outcome(judge, Scene(pods, seen, at), started, kubernetes_alone(objects, at))
 
 
-def _await_agent(node: Node, deadline: float, check: Callable[[], None]) -> None:
+def _await_agent(node: Node, deadline: float, wait: Wait) -> None:
     """Until its first publication nothing can be said: passes would only tell that."""
     while not node.view_file.exists() and time.monotonic() < deadline:
-        check()
         node.check_agent()
-        time.sleep(0.05)
+        wait(0.05)
 
 
 def _clocked(say: Say, started: float) -> Say:

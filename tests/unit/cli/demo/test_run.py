@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
+import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -52,18 +53,16 @@ class FakeNode:
 @pytest.fixture(autouse=True)
 def _restored_signals() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in module.SIGNALS}
-    hook = sys.unraisablehook
     yield
-    sys.unraisablehook = hook
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    assert {number: signal.getsignal(number) for number in module.SIGNALS} == before
+    assert signal.set_wakeup_fd(-1) == -1
 
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     made = FakeNode(tmp_path)
     made.publish()
-    monkeypatch.setattr(module, "Node", lambda _mount: made)
+    monkeypatch.setattr(module, "Node", lambda *_: made)
     return made
 
 
@@ -126,13 +125,71 @@ def test_a_signal_while_closing_changes_nothing(node: FakeNode, monkeypatch: pyt
     assert ended.signal == signal.SIGINT
 
 
-def test_only_the_first_signal_interrupts() -> None:
-    interrupts = Interrupts()
-    interrupts.install()
-    with pytest.raises(Interrupted):
-        os.kill(os.getpid(), signal.SIGTERM)
+def test_a_signal_within_the_lock_of_a_childs_status_leaves_no_lock_behind(node: FakeNode) -> None:
+    # a process whose lock stays taken can never be waited for
+    child = subprocess.Popen(["sleep", "60"])
+    lock = child._waitpid_lock  # type: ignore[attr-defined]
+
+    class Signalling:
+        def acquire(self, blocking: bool) -> bool:
+            taken = lock.acquire(blocking)
+            os.kill(os.getpid(), signal.SIGINT)
+            return bool(taken)
+
+        def release(self) -> None:
+            lock.release()
+
+    def look() -> None:
+        child._waitpid_lock = Signalling()  # type: ignore[attr-defined]
+        child.poll()
+
+    node.trouble = look
+    try:
+        ended = run("/m", timeout=60, keep=None, say=quiet)
+        assert (ended.outcome, ended.signal) == (None, signal.SIGINT)
+        assert lock.acquire(blocking=False)
+        lock.release()
+    finally:
+        child._waitpid_lock = lock  # type: ignore[attr-defined]
+        child.kill()
+        child.wait(10)
+
+
+@pytest.fixture
+def interrupts() -> Iterator[Interrupts]:
+    made = Interrupts()
+    made.install()
+    yield made
+    made.close()
+
+
+def test_only_the_first_signal_counts(interrupts: Interrupts) -> None:
+    interrupts.check()
+    os.kill(os.getpid(), signal.SIGTERM)
     os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(2):
+        with pytest.raises(Interrupted):
+            interrupts.check()
     assert interrupts.number == signal.SIGTERM
+
+
+def test_a_wait_ends_with_what_comes_first(interrupts: Interrupts) -> None:
+    began = time.monotonic()
+    assert not interrupts.wait(0.05)
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as file, os.fdopen(writing, "w") as other:
+        assert not interrupts.wait(0.0, file)
+        other.write("here\n")
+        other.flush()
+        assert interrupts.wait(60, file)
+        assert interrupts.wait(60, file)
+        sender = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGHUP))
+        sender.start()
+        assert file.readline() == "here\n"
+        with pytest.raises(Interrupted):
+            interrupts.wait(60, file)
+    assert time.monotonic() - began < 30
+    sender.join()
 
 
 def test_an_error_closes_the_node_and_goes_on(node: FakeNode) -> None:
