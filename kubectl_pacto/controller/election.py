@@ -54,6 +54,7 @@ class Election:
         self._wall = wall
         self._seen: tuple[object, float] | None = None
         self._held: dict[str, Any] | None = None
+        self._renewed: float | None = None
         self.leads = False
 
     def run(self, stop: threading.Event, lead: Callable[[], None], rest: Callable[[], None]) -> bool:
@@ -61,25 +62,35 @@ class Election:
 
         `lead` is called when it begins and when it goes on, `rest` when it can no longer be sure of it.
         """
-        renewed: float | None = None
         while not stop.is_set():
+            began = self._clock()
             if self._attempt():
-                renewed = self._clock()
+                self._renewed = began  # others count from the write, which came later
                 if not self.leads:
                     LOG.info("%s leads", self._identity)
                     self.leads = True
                     lead()
-            elif renewed is not None and self._held is None:
-                self.leads = False
-                rest()
-                LOG.error("%s no longer leads: another does", self._identity)
+            elif self._renewed is not None and self._held is None:
+                self._end_lead(rest, "no longer leads: another does")
                 return False
-            elif renewed is not None and self.leads and self._clock() - renewed > self._terms.renew:
-                self.leads = False
-                rest()
-                LOG.error("%s rests: its lead could not be renewed in time", self._identity)
+            self._rest_if_late(rest)
             stop.wait(self._terms.retry)
+            self._rest_if_late(rest)
         return True
+
+    def _end_lead(self, rest: Callable[[], None], why: str) -> None:
+        self.leads = False
+        rest()
+        LOG.error("%s %s", self._identity, why)
+
+    def _rest_if_late(self, rest: Callable[[], None]) -> None:
+        if self._is_late():
+            self._end_lead(rest, "rests: its lead could not be renewed in time")
+
+    def _is_late(self) -> bool:
+        """Whether another may lead before a request that goes out now is given up."""
+        renewed = self._renewed
+        return self.leads and renewed is not None and self._clock() - renewed > self._terms.renew
 
     def _attempt(self) -> bool:
         """Take or renew the Lease once; False, and `_held` None if somebody else has it."""
@@ -92,6 +103,8 @@ class Election:
             return False
         if found is not None and not self._may_take(found):
             self._held = None
+            return False
+        if self._is_late():
             return False
         try:
             if found is None:
