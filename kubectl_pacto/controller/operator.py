@@ -41,6 +41,7 @@ AGENTS_SECONDS: Final = 30.0
 CONFLICT_PAUSE: Final = 0.2
 CLOSE_SECONDS: Final = 10.0
 HEARTBEATS: Final = "Lease"
+LEADER: Final = "leader"
 REVISIONS: Final = "pactorevisions"
 
 
@@ -56,6 +57,8 @@ class Operator:
         self._leads = threading.Event()
         self._begun = False
         self._threads: list[threading.Thread] = []
+        # those that came to their end
+        self._done: set[str] = set()
         self._triggers = Triggers(self.queue.add)
         self.heartbeats = Heartbeats()
         kernel = settings.checks.kernel
@@ -163,7 +166,7 @@ class Operator:
         self._leads.set()
         if not self._begun:
             self._begun = True
-            self._start("leader", self._lead)
+            self._start(LEADER, self._lead)
 
     def rest(self) -> None:
         """Begin nothing more that writes, until told to lead again."""
@@ -180,6 +183,7 @@ class Operator:
             self._start(f"worker {number}", self._work)
         for name, work in self._registries.work().items():
             self._start(name, partial(self._with_client, work))
+        self._done.add(LEADER)
 
     def _with_client(self, work: Work) -> None:
         client = self._connection.client(self._stop.wait)
@@ -214,8 +218,13 @@ class Operator:
         try:
             while not self._stop.is_set():
                 taken = self.queue.take(TAKE_SECONDS) if self._leads.wait(TAKE_SECONDS) else None
-                if taken is not None:
+                if taken is None:
+                    continue
+                if self._leads.is_set():
                     self._reconcile(client, taken)
+                else:  # no more, since it began to wait for a key
+                    self.queue.add(taken.key)
+                    self.queue.done(taken.key)
         finally:
             client.close()
 
@@ -250,9 +259,8 @@ class Operator:
     def is_ill(self) -> str:
         """Why this process should be started anew; empty if it should not."""
         if not self._stop.is_set():
-            dead = [
-                thread.name for thread in self._threads if not thread.is_alive() and thread.name != "leader"
-            ]
+            ended = [thread.name for thread in self._threads if not thread.is_alive()]
+            dead = [name for name in ended if name not in self._done]
             if dead:
                 return f"ended: {', '.join(dead)}"
         running = self.queue.longest_running()

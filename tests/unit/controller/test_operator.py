@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -104,8 +104,38 @@ def test_a_thread_that_is_about_to_begin_has_not_ended(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", probed_first)
-    operator._start("worker 0", partial(_wait, threading.Event()))
+    operator._start("worker 0", partial(_wait, operator._stop))
     assert said == [""]
+
+
+def test_a_start_that_breaks_off_is_an_illness(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would lead, and check nothing for ever."""
+    start = operator._start
+
+    def start_no_worker(name: str, run: Callable[[], None]) -> None:
+        if name.startswith("worker"):
+            raise RuntimeError("can't start new thread")
+        start(name, run)
+
+    for reflector in operator.reflectors.values():
+        reflector._listed.set()
+    monkeypatch.setattr(operator, "_start", start_no_worker)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    operator.lead()
+    leader = next(thread for thread in operator._threads if thread.name == "leader")
+    leader.join(10)
+    assert operator.is_ill() == "ended: leader"
+
+
+def test_a_start_that_is_done_is_none(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    for reflector in operator.reflectors.values():
+        reflector._listed.set()
+    monkeypatch.setattr(operator, "_work", partial(_wait, operator._stop))
+    operator.lead()
+    leader = next(thread for thread in operator._threads if thread.name == "leader")
+    leader.join(10)
+    assert not leader.is_alive()
+    assert operator.is_ill() == ""
 
 
 def test_a_check_that_hangs_is_an_illness(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,3 +232,30 @@ def test_who_rests_takes_no_check_and_goes_on_where_it_was(
     assert not taken.wait(0.3)
     operator.lead()
     assert taken.wait(10)
+
+
+def test_who_rests_while_a_worker_waits_begins_no_check_and_forgets_none(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, taken = operator.queue.take, threading.Event()
+    reconciled = threading.Event()
+
+    def take_and_rest(timeout: float) -> Any:
+        found = take(timeout)
+        if found is not None and not taken.is_set():
+            operator.rest()
+            taken.set()
+        return found
+
+    monkeypatch.setattr(module, "TAKE_SECONDS", 0.02)
+    monkeypatch.setattr(operator.queue, "take", take_and_rest)
+    monkeypatch.setattr(operator, "_reconcile", lambda *_: reconciled.set())
+    operator._begun = True  # nothing else is to be started here
+    operator.lead()
+    operator.queue.add(KEY)
+    operator._start("worker", operator._work)
+    assert taken.wait(10)
+    assert not reconciled.wait(0.3)
+    assert operator.queue.longest_running() == 0
+    operator.lead()
+    assert reconciled.wait(10)
