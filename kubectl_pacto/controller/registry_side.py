@@ -73,6 +73,20 @@ class RegistrySide:
         return found
 
 
+class _Unsure(threading.Event):
+    """Set for a round that should end: the process does, or the lead is not sure any more."""
+
+    def __init__(self, stop: threading.Event, leads: Callable[[], bool]) -> None:
+        super().__init__()
+        self._stop, self._leads = stop, leads
+
+    def is_set(self) -> bool:
+        return self._stop.is_set() or not self._leads()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return self._stop.wait(timeout) or self.is_set()
+
+
 def _again_and_again(
     work: Work, seconds: float, leads: Callable[[], bool], client: Client, stop: threading.Event
 ) -> None:
@@ -81,7 +95,7 @@ def _again_and_again(
             stop.wait(REST_SECONDS)
             continue
         try:
-            work(client, stop)
+            work(client, _Unsure(stop, leads))
         except Exception:
             # what nothing here foresaw costs one round
             LOG.exception("a round failed")
