@@ -73,8 +73,8 @@ class Certificates:
             try:
                 mark = self._look()
                 if mark != self._mark:
-                    self._mark = mark
                     self._context = self._load()
+                    self._mark = mark  # only now: what failed for a moment is tried again
                     LOG.info("the certificate of the metrics was renewed")
             except (OSError, ValueError) as error:
                 LOG.warning("the certificate of the metrics cannot be renewed: %s", error)

@@ -196,6 +196,23 @@ def test_while_a_new_certificate_is_half_there_the_old_one_serves(
     assert served(secured) != before
 
 
+def test_a_renewed_certificate_that_could_not_be_opened_for_a_moment_is_taken_at_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files do not change again until it is renewed the next time, long after the old one is over."""
+    certificates = Certificates(CertificateFiles(str(folder)))
+    before, load = certificates.context(), certificates._load
+
+    def too_many_files() -> ssl.SSLContext:
+        raise OSError(24, "Too many open files")
+
+    make(folder, "renewed")
+    monkeypatch.setattr(certificates, "_load", too_many_files)
+    assert certificates.context() is before
+    monkeypatch.setattr(certificates, "_load", load)
+    assert certificates.context() is not before
+
+
 def test_clients_that_do_not_speak_tls_or_nothing_harm_nobody(secured: Server) -> None:
     where = "127.0.0.1", secured.port
     with socket.create_connection(where, 5), socket.create_connection(where, 5) as plain:
