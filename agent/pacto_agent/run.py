@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import select
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Final, TextIO
 
 from kubectl_pacto.errors import UsageError
+from kubectl_pacto.stopping import set_when_told
 from pacto_agent.config import Options, parse, parse_inspect, parse_top
 from pacto_agent.publish import Sink
 
@@ -88,15 +87,11 @@ def run(options: Options, sink: Sink | None = None) -> int:
 
     stop, gone = threading.Event(), threading.Event()
 
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
     def on_gone() -> None:
         gone.set()
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)
+    set_when_told(stop)
     agent = Agent(options, sink or make_sink(options, stop.wait), stop)
     if options.sink == "stdout":
         _watch_reader(sys.stdout, on_gone)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from kubectl_pacto.controller.health import METRICS_CLIENTS, Server
 from kubectl_pacto.controller.operator import Operator
 from kubectl_pacto.controller.options import Settings, settings
 from kubectl_pacto.controller.serving import Certificates, Guard
+from kubectl_pacto.stopping import set_when_told
 
 LOST_THE_LEAD = 1
 
@@ -27,8 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    set_when_told(stop)
     return run(told, stop)
 
 

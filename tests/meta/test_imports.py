@@ -43,6 +43,7 @@ AGENT_MAY_IMPORT = {
     "kubectl_pacto",
     *("kubectl_pacto.arguments", "kubectl_pacto.errors", "kubectl_pacto.model", "kubectl_pacto.kube"),
     "kubectl_pacto.launcher",  # how a command ends
+    "kubectl_pacto.stopping",  # when one is told to
 }
 
 
