@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Keeps what a list and its watch say in step with the API: one thread, one kind, one store.
 
-List, then watch from the list's version; a version that is gone (HTTP 410 or an ERROR event) lists
-again, everything else opens the watch again from the last version seen. Objects are decoded at once and
-their JSON dropped. Whoever reads the store asks `trouble` whether it can be believed.
+List, then watch from the list's version; a version that is gone (HTTP 410 or an ERROR event), or a
+silence for too long, lists again, everything else opens the watch again from the last version seen.
+Objects are decoded at once and their JSON dropped. Whoever reads the store asks `trouble` whether it can
+be believed.
 """
 
 from __future__ import annotations
@@ -177,6 +178,8 @@ class Reflector(Generic[T]):
                 LOG.info("%s", error)
                 self._stop.wait(next(self._delays))
                 return
+            except _Outdated:
+                return
             except _Interrupted as error:
                 version = error.version
                 self._fail(error.cause)
@@ -189,6 +192,9 @@ class Reflector(Generic[T]):
         began, seen = self._clock(), False
         try:
             for event in watch.events(path):
+                if self.trouble:
+                    # what changed meanwhile is about to be told, and nothing says when all of it was
+                    raise _Outdated
                 self._alive()
                 if event is None:
                     continue
@@ -226,6 +232,10 @@ class Reflector(Generic[T]):
             self.broken += 1
             LOG.warning("%s %s/%s: %s", self.path, *key, error)
             return key, Broken(str(error))
+
+
+class _Outdated(Exception):
+    """A watch that came back to a store which nobody believes any more."""
 
 
 class _Interrupted(Exception):

@@ -282,6 +282,24 @@ def test_silence_is_told_and_over_with_the_next_sign(api: FakeWatchApi, start: S
     until(lambda: run.reflector.trouble == "")
 
 
+def test_a_watch_that_comes_back_does_not_vouch_for_what_it_has_not_told_yet(
+    api: FakeWatchApi, start: Start
+) -> None:
+    """What changed meanwhile is on its way, and nobody says when all of it is here."""
+    run = start()
+    api.put("a", number=1)
+    until(lambda: run.copy.values == {"a": 1})
+    api.watch_faults.extend([WatchFault(status=503)] * 10_000)
+    api.error(500)
+    until(lambda: run.reflector.trouble != "")
+    api.put("a", number=2)
+    api.watch_faults.clear()
+    api.watch_faults.append(WatchFault(silent=True))
+    until(lambda: run.reflector.trouble == "")
+    assert run.copy.values == {"a": 2}
+    assert run.reflector.lists == 2
+
+
 def test_a_list_that_fails_is_tried_again_and_told_meanwhile(api: FakeWatchApi, start: Start) -> None:
     api.list_faults.extend([403] * 40)
     run = start()
