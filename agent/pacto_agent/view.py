@@ -176,8 +176,10 @@ class View:
             if uid in self._pods:
                 pod = self._pods[uid]
                 for socket in sockets.listeners:
-                    if socket.inode not in pod.sockets and socket.inode not in self._foreign:
+                    if socket.inode not in pod.sockets and not self._is_foreign(pod, socket):
                         self._listen(pod, socket)
+                        if self._touched is not None:
+                            self._touched.add(socket.inode)  # read later than the baseline, as an event is
         self.rescans -= baselines.keys()
 
     def _apply_baseline(self, pod: _Pod, read: Sockets, touched: set[int], at: float) -> None:

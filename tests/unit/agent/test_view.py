@@ -231,6 +231,16 @@ def test_a_foreign_listener_is_counted_and_kept_out_of_every_baseline() -> None:
     assert ports(view) == [8080], "the inode is another socket's by now"
 
 
+def test_a_rescan_that_knows_who_made_a_listener_takes_no_foreign_one() -> None:
+    view = mapped_view()
+    foreign = ListeningSocket(1, "0.0.0.0", 15008, cgroup_id=OUTSIDE)
+    view.begin_resync()
+    view.rescan({"a": Sockets((foreign, ListeningSocket(2, "0.0.0.0", 80, cgroup_id=CGROUP)))})
+    assert ports(view) == [80]
+    view.end_resync({"a": Sockets()}, NOW)
+    assert ports(view) == [80]
+
+
 def test_a_foreign_listener_that_a_rescan_saw_first_goes_when_its_event_comes() -> None:
     view = mapped_view()
     view.rescan({"a": listening((1, 15008))})

@@ -34,12 +34,16 @@ FOREIGN = 3
 
 
 class Kernel:
-    """Sockets 1 and 2 of the pod and 3 of somebody else in its namespace; each listen() has a new port."""
+    """Sockets 1 and 2 of the pod and 3 of somebody else in its namespace; each listen() has a new port.
 
-    def __init__(self) -> None:
+    `unbound`: those of the pod leave the port to the kernel, which chooses it after the event.
+    """
+
+    def __init__(self, *, unbound: bool = False) -> None:
         self.ring: list[ListenEvent] = []
         self.open: dict[int, int] = {}
         self._port = 1000
+        self._unbound = unbound
 
     def toggle(self, inode: int) -> None:
         """Listen, or stop."""
@@ -50,7 +54,8 @@ class Kernel:
         else:
             self._port += 1
             self.open[inode] = self._port
-            self.ring.append(listen(inode, self._port, cgroup=cgroup))
+            told = 0 if self._unbound and inode != FOREIGN else self._port
+            self.ring.append(listen(inode, told, cgroup=cgroup))
 
     def scan(self) -> Sockets:
         """The namespace's own list, which does not say who made a socket."""
@@ -72,9 +77,11 @@ class Agent:
         self._read = Sockets()
 
     def collect(self) -> None:
-        """Apply what is in the ring."""
+        """Apply what is in the ring, and read again whose port no event knew."""
         events, self._kernel.ring = self._kernel.ring, []
         self._attribution.listens(events)
+        if self.view.rescans:
+            self.view.rescan(dict.fromkeys(list(self.view.rescans), self._kernel.scan()))
 
     def step(self, name: str) -> None:
         """One step of a resync."""
@@ -101,9 +108,11 @@ def merges(operations: int, steps: int) -> Iterator[tuple[bool, ...]]:
         yield tuple(place in places for place in range(operations + steps))
 
 
-def run(order: tuple[bool, ...], sockets: tuple[int, ...], view: View, *, collecting: bool) -> Kernel:
+def run(
+    order: tuple[bool, ...], sockets: tuple[int, ...], view: View, *, collecting: bool, unbound: bool = False
+) -> Kernel:
     """One interleaving; `collecting`: the agent also reads the ring after each operation."""
-    kernel, upcoming, steps = Kernel(), iter(sockets), iter(STEPS)
+    kernel, upcoming, steps = Kernel(unbound=unbound), iter(sockets), iter(STEPS)
     agent = Agent(kernel, view)
     for is_operation in order:
         if is_operation:
@@ -124,6 +133,17 @@ def test_the_view_equals_the_truth(length: int, known: bool, collecting: bool) -
         for order in merges(length, len(STEPS)):
             view = mapped_view() if known else mapped_view(PodMap())
             kernel = run(order, sockets, view, collecting=collecting)
+            assert ports(view) == kernel.own_ports, (order, sockets)
+
+
+@pytest.mark.parametrize("collecting", [False, True], ids=["drained by the resync", "read all the time"])
+@pytest.mark.parametrize("known", [False, True], ids=["new pod", "known pod"])
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_ports_that_the_kernel_chooses_are_the_truth_too(length: int, known: bool, collecting: bool) -> None:
+    for sockets in product((1, 2, FOREIGN), repeat=length):
+        for order in merges(length, len(STEPS)):
+            view = mapped_view() if known else mapped_view(PodMap())
+            kernel = run(order, sockets, view, collecting=collecting, unbound=True)
             assert ports(view) == kernel.own_ports, (order, sockets)
 
 
