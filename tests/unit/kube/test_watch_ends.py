@@ -85,6 +85,7 @@ class Looked(ssl.SSLSocket):
 def talking() -> Iterator[socket.socket]:
     """One end of a connection whose other end accepts a watch over TLS, and says nothing more."""
     ours, theirs = socket.socketpair()
+    theirs.settimeout(10)  # a test that fails must not hang
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority().certificate, authority().key)
 
