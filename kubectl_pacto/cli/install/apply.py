@@ -22,6 +22,8 @@ Raw = Mapping[str, Any]
 Say = Callable[[str], None]
 # what the server or a controller writes beside what was applied
 _VOLATILE: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
+# a Deployment's controller numbers it whenever it comes to it
+_NUMBER: Final = "deployment.kubernetes.io/revision"
 
 
 class Outcome(StrEnum):
@@ -83,6 +85,8 @@ def _apply(client: Client, raw: Raw, before: Raw | None, how: How) -> Outcome:
 def visible(raw: Raw) -> dict[str, Any]:
     """An object without what changes by itself."""
     metadata = {key: value for key, value in raw["metadata"].items() if key not in _VOLATILE}
+    notes = metadata.get("annotations") or {}
+    metadata["annotations"] = {key: value for key, value in notes.items() if key != _NUMBER}
     return {key: value for key, value in raw.items() if key != "status"} | {"metadata": metadata}
 
 

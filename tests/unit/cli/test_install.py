@@ -15,6 +15,7 @@ from kubectl_pacto.controller.manifests import agent_objects, operator_objects
 from kubectl_pacto.controller.manifests.agent_objects import before_the_agent
 from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.errors import UsageError
+from kubectl_pacto.kube.client import Client
 from tests.support.fleet_api import FleetApi
 from tests.unit.cli.conftest import Plugin
 
@@ -79,6 +80,26 @@ def test_install_creates_all_in_order_and_again_changes_nothing(cluster: Plugin)
     second = cluster("install")
     assert {line.rpartition(" ")[2] for line in second.out.splitlines()} == {"unchanged"}
     assert "nothing changed" in second.err
+
+
+def test_what_a_controller_notes_on_an_object_meanwhile_is_no_change_of_ours(
+    cluster: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Deployment's own controller numbers it some time after it was created."""
+    cluster("install")
+    apply = Client.apply
+
+    def numbered_meanwhile(client: Client, path: str, raw: Raw) -> Raw:
+        if path.startswith(DEPLOYMENT):
+            metadata = cluster.api.objects[DEPLOYMENT]["metadata"]
+            metadata["annotations"] = {"deployment.kubernetes.io/revision": "1"}
+        return apply(client, path, raw)
+
+    monkeypatch.setattr(Client, "apply", numbered_meanwhile)
+    again = cluster("install")
+    assert "deployment.kubernetes.io/revision" in str(cluster.api.objects[DEPLOYMENT])
+    assert {line.rpartition(" ")[2] for line in again.out.splitlines()} == {"unchanged"}
+    assert "nothing changed" in again.err
 
 
 def test_whoever_installs_agents_waits_for_them_and_reads_why_not(cluster: Plugin) -> None:
