@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from queue import SimpleQueue
+from contextlib import suppress
 from types import FrameType
 
 
@@ -13,15 +14,17 @@ def set_when_told(stop: threading.Event) -> None:
     """Set `stop` at SIGTERM and SIGINT, by a thread of its own. Called by the main thread.
 
     A handler runs between any two steps of the main thread, which may hold the very lock that set() takes:
-    both would wait for ever. What a handler puts into a SimpleQueue takes none.
+    both would wait for ever. To write into a pipe takes none.
     """
-    told: SimpleQueue[int] = SimpleQueue()
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
 
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        told.put(number)
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        with suppress(BlockingIOError):  # full: it has been told often enough
+            os.write(writing, b"!")
 
     def wait() -> None:
-        told.get()
+        os.read(reading, 1)
         stop.set()
 
     threading.Thread(target=wait, name="signals", daemon=True).start()

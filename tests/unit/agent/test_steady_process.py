@@ -37,7 +37,10 @@ FORBIDDEN = frozenset(
         *("urllib.request", "uuid", "xml", "zipfile", "click", "jsonschema", "kubernetes", "yaml"),
     }
 )
-OURS = ("kubectl_pacto.arguments", "kubectl_pacto.errors", "kubectl_pacto.kube", "kubectl_pacto.model")
+OURS = (
+    *("kubectl_pacto.arguments", "kubectl_pacto.errors", "kubectl_pacto.kube", "kubectl_pacto.model"),
+    "kubectl_pacto.stopping",
+)
 # of kube, what one client of one server needs
 KUBE = frozenset({"client", "credentials", "errors", "paths", "retry", "transport"})
 

@@ -16,9 +16,9 @@ from kubectl_pacto.errors import MalformedObject
 from kubectl_pacto.kube.client import Client, Waiting
 from kubectl_pacto.kube.errors import ApiGone
 from kubectl_pacto.kube.lists import list_all, with_query
-from kubectl_pacto.kube.reflector import Broken, Key, Reflector, Timing
+from kubectl_pacto.kube.reflector import SILENCE_SECONDS, Broken, Key, Reflector, Timing
 from kubectl_pacto.kube.retry import RetryPolicy
-from kubectl_pacto.kube.stream import Watch
+from kubectl_pacto.kube.stream import READ_TIMEOUT_SECONDS, Watch
 from kubectl_pacto.kube.transport import HttpTransport
 from tests.support.fake_watch_api import FakeWatchApi, WatchFault, serve_watches
 
@@ -267,10 +267,13 @@ def test_a_quiet_kind_is_watched_again_at_once_and_nobody_is_warned(
 ) -> None:
     caplog.set_level(logging.INFO)
     api.watch_faults.extend([WatchFault(silent=True)] * 3)
-    never = replace(QUICK, retries=RetryPolicy(1 << 30, first_delay=600.0, longest_delay=600.0))
+    slow = RetryPolicy(1 << 30, first_delay=600.0, longest_delay=600.0)
+    never = replace(QUICK, retries=slow, silence_seconds=SILENCE_SECONDS)
     run = Running(api, timeout=1.1, timing=never)
     until(lambda: len(api.watches) == 4)
     run.stop()
+    assert run.reflector.lists == 1
+    assert READ_TIMEOUT_SECONDS < SILENCE_SECONDS, "or each silence would list a quiet kind again"
     assert "said nothing for 1 s and is opened again" in caplog.text
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
