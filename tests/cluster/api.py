@@ -87,6 +87,9 @@ class Api:
             for item in json.loads(self.raw("GET", root + api_version))["resources"]:
                 if "/" not in item["name"]:
                     self.kinds[api_version, item["kind"]] = (item["name"], item["namespaced"])
+        if (api_version, kind) not in self.kinds:
+            # the kinds of a group become known one by one: whoever waits for this one waits on
+            raise ApiError("GET", root + api_version, NOT_FOUND, f"no {kind} there")
         return self.kinds[api_version, kind]
 
     def path(self, api_version: str, kind: str, namespace: str = "", name: str = "") -> str:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 import pytest
 
 from tests.cluster import cluster as local
 from tests.cluster import live
-from tests.cluster.api import ApiError
+from tests.cluster.api import ApiError, Object
 from tests.cluster.layout import DEFAULT_VERSION, full_version
 from tests.cluster.live import Live
 from tests.images import runtime, workloads
@@ -65,12 +66,23 @@ def cluster(api_server: Live) -> Live:
 
 @pytest.fixture
 def namespace(api_server: Live) -> Iterator[str]:
-    """A namespace of the test's own, whose default ServiceAccount is there."""
+    """A namespace of the test's own, with all that Kubernetes puts into one, which takes a moment."""
     name = f"test-{secrets.token_hex(4)}"
     api_server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    wait_until(lambda: api_server.api.get("v1", "ServiceAccount", "default", name), 20)
+    for kind, own in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")):
+        assert wait_until(partial(api_server.api.get, "v1", kind, own, name), 60), f"no {kind} in {name}"
     yield name
     api_server.api.delete("v1", "Namespace", name)
+
+
+def await_kinds(made: Live, crds: Sequence[Object]) -> None:
+    """Return once kinds that were just defined are served, and told of: either takes a moment."""
+    names = [f"crd/{one['metadata']['name']}" for one in crds]
+    made.kubectl("wait", "--for=condition=Established", "--timeout=90s", *names)
+    for one in crds:
+        spec = one["spec"]
+        version, kind = f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]["kind"]
+        assert wait_until(partial(made.api.resource, version, kind), 60), f"{kind} is not served"
 
 
 def wait_until(condition: Callable[[], T], timeout: float) -> T | None:

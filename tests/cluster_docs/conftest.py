@@ -8,6 +8,7 @@ import json
 import pytest
 
 from kubectl_pacto.controller.generate import crds
+from tests.cluster.fixtures import await_kinds
 from tests.cluster.live import Live
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -20,5 +21,5 @@ def served(api_server: Live) -> Live:
     for crd in crds():
         if crd["metadata"]["name"] not in known:
             api_server.api.create(crd)
-    api_server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    await_kinds(api_server, crds())
     return api_server

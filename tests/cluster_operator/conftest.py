@@ -8,6 +8,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from kubectl_pacto.controller.generate import crds
 from kubectl_pacto.controller.options import Settings, settings
 from kubectl_pacto.controller.run import run
 from tests.cluster.api import Api, Object
+from tests.cluster.fixtures import await_kinds, wait_until
 from tests.cluster.live import Live
 from tests.cluster_operator.machines import Machines
 
@@ -31,9 +33,16 @@ def api(api_server: Live) -> Api:
         if not _exists(api_server.api, crd["metadata"]["name"]):
             api_server.api.create(crd)
     for name in (AGENTS, OPERATORS):
-        api_server.kubectl("create", "namespace", name, check=False)
-    api_server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        assert wait_until(partial(_is_there, api_server.api, name), 120), f"namespace {name} does not go"
+    await_kinds(api_server, crds())
     return api_server.api
+
+
+def _is_there(api: Api, name: str) -> bool:
+    """Whether a namespace is there, made if need be: one of other tests may still be on its way out."""
+    made: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    found = api.get("v1", "Namespace", name) or api.create(made)
+    return "deletionTimestamp" not in found["metadata"]
 
 
 def _exists(api: Api, name: str) -> bool:
@@ -89,7 +98,7 @@ class Operators:
         for stop, _ in self._running:
             stop.set()
         for _, thread in self._running:
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
         self._running.clear()
 

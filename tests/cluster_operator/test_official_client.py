@@ -18,7 +18,7 @@ from kubectl_pacto.controller.manifests.agent_values import NodeAgentValues
 from kubectl_pacto.controller.node_agent import NodeAgents
 from kubectl_pacto.kube.lists import list_all, with_query
 from kubectl_pacto.kube.stream import Event
-from tests.cluster.api import Api
+from tests.cluster.api import Api, Object
 from tests.cluster.fixtures import WaitFor
 from tests.cluster.live import Live
 from tests.cluster_operator.conftest import OPERATORS, Operators
@@ -55,10 +55,20 @@ def test_statuses_events_and_the_lease_have_their_kinds_shape(
     operators.start("--leader-elect", identity="typed")
     scene.until(shop, "NonCompliant", "INTERFACE_ABSENT")
     pactos = official.CustomObjectsApi(theirs)
-    found = pactos.get_namespaced_custom_object_status(GROUP, VERSION, namespace, "pactos", shop)
-    assert found["status"] == scene.status(shop)
+
+    def both() -> tuple[Object, Object] | None:
+        """What the official client reads and what we do, of one version: the operator goes on checking."""
+        theirs = pactos.get_namespaced_custom_object_status(GROUP, VERSION, namespace, "pactos", shop)
+        ours = scene.api.get(f"{GROUP}/{VERSION}", "Pacto", shop, namespace) or {}
+        versions = {one["metadata"]["resourceVersion"] for one in (theirs, ours)}
+        return (theirs, ours) if len(versions) == 1 else None
+
+    found, ours = scene.wait_for(both, 30, "one version for both") or ({}, {})
+    assert found["status"] == ours["status"]
     (revision,) = pactos.list_namespaced_custom_object(GROUP, VERSION, namespace, "pactorevisions")["items"]
     assert revision["metadata"]["name"] == found["status"]["currentRevision"]
+    scene.until_told("RevisionCreated")
+    scene.until_told("ValidationFailed")
     events = official.CoreV1Api(theirs).list_namespaced_event(
         namespace, field_selector=f"involvedObject.name={shop}"
     )

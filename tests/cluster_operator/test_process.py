@@ -38,6 +38,7 @@ RBAC = "rbac.authorization.k8s.io/v1"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATORS}/leases/a4917283.pacto.io"
 LAUNCH = "from kubectl_pacto.launcher import main; raise SystemExit(main())"
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*\})? -?[0-9.e+-]+')
+PATIENCE = 30  # seconds for an answer: no kubelet, which would ask again, is behind these requests
 READINESS = """
 readiness:
   expires: "2099-01-01"
@@ -77,7 +78,7 @@ class Process:
     def probe(self, path: str) -> tuple[int, str]:
         """The answer to a probe; 0 while nobody listens."""
         try:
-            with urlopen(f"http://127.0.0.1:{self.health}{path}", timeout=5) as answer:
+            with urlopen(f"http://127.0.0.1:{self.health}{path}", timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             with error:
@@ -88,7 +89,7 @@ class Process:
     def scrape(self, token: str) -> tuple[int, str]:
         """A scrape of the metrics with a bearer token."""
         context = ssl.create_default_context(cafile=str(authority().certificate))
-        connection = http.client.HTTPSConnection("localhost", self.metrics, context=context, timeout=10)
+        connection = http.client.HTTPSConnection("localhost", self.metrics, context=context, timeout=PATIENCE)
         try:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             connection.request("GET", "/metrics", headers=headers)
@@ -101,7 +102,7 @@ class Process:
         """End it as a kubelet does; its exit status and how long it took."""
         began = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30), time.monotonic() - began
+        return self.process.wait(60), time.monotonic() - began
 
 
 def bind(api: Api, name: str, role: str, account: str) -> None:
@@ -168,7 +169,7 @@ def scene(api: Api, machines: Machines, namespace: str, wait_for: WaitFor, shop:
 
 def ready(scene: Scene, process: Process) -> None:
     """Wait until a process says that it is ready."""
-    scene.wait_for(lambda: process.probe("/readyz")[0] == 200, 60, f"ready: {process.log.read_text()}")
+    scene.wait_for(lambda: process.probe("/readyz")[0] == 200, 120, f"ready: {process.log.read_text()}")
 
 
 def test_probes_a_secured_scrape_and_a_clean_end(
@@ -183,14 +184,16 @@ def test_probes_a_secured_scrape_and_a_clean_end(
     tokens = {name: api_server.token(OPERATORS, name) for name in ("scraper", "stranger")}
     refused = [one.scrape(token)[0] for token in ("", "made up", tokens["stranger"])]
     assert refused == [401, 401, 403]
-    scene.wait_for(lambda: f'name="{shop}"' in one.scrape(tokens["scraper"])[1], 10, "its series")
+    labels = f'name="{shop}",namespace="{scene.namespace}",level="complete"'
+    covered = f"pacto_kernel_coverage_pods{{{labels}}} 1"
+    # a check tells its metrics after it has written its status; a refusal may stand for half a minute
+    scene.wait_for(lambda: covered in one.scrape(tokens["scraper"])[1].splitlines(), 90, "its series")
     lines = one.scrape(tokens["scraper"])[1].splitlines()
     samples = [line for line in lines if not line.startswith("#")]
     assert [line for line in samples if not SAMPLE.fullmatch(line)] == []
     assert {name for name in HELP if not any(line.startswith(name) for line in samples)} == set()
     assert "pacto_leader 1" in samples
-    labels = f'name="{shop}",namespace="{scene.namespace}",level="complete"'
-    assert f"pacto_kernel_coverage_pods{{{labels}}} 1" in samples
+    assert covered in samples
 
     two = Process(kubeconfig, tmp_path, "two")
     processes.append(two)
@@ -217,9 +220,9 @@ def test_without_the_rights_to_list_it_is_alive_and_not_ready_and_says_why(
     path.write_text(json.dumps(config))
     one = Process(str(path), tmp_path, "powerless")
     processes.append(one)
-    wait_for(lambda: one.probe("/readyz")[0] == 503, 60, f"it to answer: {one.log.read_text()}")
+    wait_for(lambda: one.probe("/readyz")[0] == 503, 120, f"it to answer: {one.log.read_text()}")
     assert "not listed yet: Pacto" in one.probe("/readyz")[1]
     assert one.probe("/healthz")[0] == 200
-    wait_for(lambda: "not allowed" in one.log.read_text(), 20, "the refusal in its log")
+    wait_for(lambda: "not allowed" in one.log.read_text(), 90, "the refusal in its log")
     assert one.end()[0] == 0
     assert "Traceback" not in one.log.read_text()

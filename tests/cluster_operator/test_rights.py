@@ -22,7 +22,9 @@ from kubectl_pacto.controller.manifests.operator_objects import release_objects
 from kubectl_pacto.controller.manifests.release_values import complete
 from kubectl_pacto.controller.options import Settings, settings
 from tests.cluster.api import Api, ApiError, Object
+from tests.cluster.fixtures import await_kinds
 from tests.cluster.live import Live
+from tests.cluster_operator.access import await_rights
 from tests.cluster_operator.conftest import OPERATORS
 from tests.cluster_operator.walk import OPERATOR, Walk, follow, report
 
@@ -114,16 +116,26 @@ class Accounts:
         self, live: Live, folder: Path, values: dict[str, Any], gone: list[Right], prefix: str = "rights"
     ) -> None:
         self.live, self.folder = live, folder
+        last: dict[str, list[Object]] = {}
         self.names = {right: f"{prefix}-{number}" for number, right in enumerate(gone)}
         for name in self.names.values():
             metadata = {"name": name, "namespace": OPERATORS}
             live.api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
         for role in roles(values):
             whole = [name for right, name in self.names.items() if is_whole(right, role)]
-            live.api.apply(*bound(role, role["rules"], prefix, whole))
-            for right, name in self.names.items():
-                if right.role == name_of(role):
-                    live.api.apply(*bound(role, without(role, right), name, [name]))
+            made = [bound(role, role["rules"], prefix, whole)]
+            made += [
+                bound(role, without(role, right), name, [name])
+                for right, name in self.names.items()
+                if right.role == name_of(role)
+            ]
+            for objects in made:
+                live.api.apply(*objects)
+                if objects[0]["rules"] and objects[1]["subjects"]:
+                    last[role["kind"]] = objects
+        # an authorizer learns of a kind's objects in their order
+        for objects in last.values():
+            await_rights(live.api, objects)
 
     def kubeconfig(self, right: Right) -> str:
         """How to connect as the account that lacks a right."""
@@ -188,12 +200,11 @@ def prepare(api: Api) -> None:
 @pytest.fixture(scope="module")
 def foreign(api: Api, api_server: Live) -> Iterator[None]:
     """The kinds that an installation may lack."""
-    names = [f"{plural}.{group}" for group, _, plural in FOREIGN]
-    api.apply(*(crd(*one) for one in FOREIGN))
-    waited = [f"crd/{one}" for one in names]
-    api_server.kubectl("wait", "--for=condition=Established", "--timeout=30s", *waited)
+    made = [crd(*one) for one in FOREIGN]
+    api.apply(*made)
+    await_kinds(api_server, made)
     yield
-    for name in names:
+    for name in [one["metadata"]["name"] for one in made]:
         api.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
 
 

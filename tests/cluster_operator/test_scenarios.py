@@ -72,16 +72,25 @@ class Scene:
         """The codes of its findings."""
         return [item["code"] for item in self.status(name).get("findings", ())]
 
-    def until(self, name: str, contract_status: str, *codes: str, timeout: float = 40) -> Object:
-        """Wait for a verdict, and for exactly these findings."""
+    def until(self, name: str, contract_status: str, *codes: str, timeout: float = 120) -> Object:
+        """Wait for a verdict, and for exactly these findings: the status that says so."""
 
-        def holds() -> bool:
-            return self.status(name).get("contractStatus") == contract_status and self.codes(name) == list(
-                codes
-            )
+        def holds() -> Object | None:
+            status = self.status(name)
+            found = [item["code"] for item in status.get("findings", ())]
+            return status if (status.get("contractStatus"), found) == (contract_status, [*codes]) else None
 
-        self.wait_for(holds, timeout, f"{name} to be {contract_status} {codes}, last: {self.status(name)}")
-        return self.status(name)
+        said = f"{name} to be {contract_status} {codes}, at first: {self.status(name)}"
+        return self.wait_for(holds, timeout, said) or {}
+
+    def until_told(self, reason: str) -> None:
+        """Wait for an event: it follows the status that it tells of."""
+
+        def is_told() -> bool:
+            events = self.api.items("v1", "Event", self.namespace)
+            return reason in [one["reason"] for one in events]
+
+        self.wait_for(is_told, 60, f"an event {reason}")
 
     def cluster_ip(self, name: str) -> str:
         """The cluster IP of a Service."""
@@ -117,11 +126,9 @@ def test_ready_but_nothing_listening_is_absent_and_heals(
     (finding,) = status["findings"]
     assert finding["subject"] == "interface/api"
     assert finding["evidenceRefs"][0]["collector"] == "k8s-observer+ebpf"
-    reasons = [one["reason"] for one in scene.api.items("v1", "Event", scene.namespace)]
-    assert "ValidationFailed" in reasons
+    scene.until_told("ValidationFailed")
     machines.says(shop, listens=[8080])
-    scene.until(shop, "Compliant", timeout=60)
-    assert "observationWindows" not in scene.status(shop)
+    assert "observationWindows" not in scene.until(shop, "Compliant")
 
 
 def test_a_dependency_that_only_fails_is_unreachable(
@@ -136,7 +143,7 @@ def test_a_dependency_that_only_fails_is_unreachable(
     failing = {"address": scene.cluster_ip(store), "port": 80, "failed": 3, "failureReason": "refused"}
     scene.deploy(shop, dependencies=[store])
     scene.until(shop, "Compliant")
-    stop = time.monotonic() + 60
+    stop = time.monotonic() + 120
     while scene.codes(shop) != ["DEPENDENCY_UNREACHABLE"]:
         # the connections go on failing: recent means within the staleness
         machines.says(shop, listens=[8080], peers=[{**failing, "lastFailure": stamp(-0.5)}])
@@ -155,7 +162,7 @@ def test_an_undeclared_dependency_is_a_warning(
     peer = {"address": scene.cluster_ip(store), "port": 80, "succeeded": 1, "open": 1}
     machines.says(shop, listens=[8080], peers=[{**peer, "lastSuccess": stamp(3)}])
     scene.deploy(shop)
-    status = scene.until(shop, "Warning", "DEPENDENCY_UNDECLARED", timeout=60)
+    status = scene.until(shop, "Warning", "DEPENDENCY_UNDECLARED")
     assert status["findings"][0]["evidenceRefs"][0]["collector"] == "ebpf"
 
 
@@ -180,7 +187,7 @@ def test_a_node_whose_clock_is_wrong_is_judged_all_the_same(
     scene.deploy(shop)
     time.sleep(1)
     operators.start()
-    status = scene.until(shop, "Compliant", timeout=60)
+    status = scene.until(shop, "Compliant")
     assert status["kernelEvidence"]["stale"] == 0
 
 
@@ -226,7 +233,7 @@ def test_one_of_two_leads_and_the_other_takes_over_at_once(
         return str(json.loads(scene.api.raw("GET", lease))["spec"]["holderIdentity"])
 
     first = operators.start("--leader-elect", identity="one")
-    scene.wait_for(lambda: holder() == "one", 20, "the first to lead")
+    scene.wait_for(lambda: holder() == "one", 60, "the first to lead")
     operators.start("--leader-elect", identity="two")
     scene.deploy(shop)
     scene.until(shop, "Compliant")

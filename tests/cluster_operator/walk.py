@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from kubectl_pacto.collect.live_kinds import LIVE_KINDS
 from kubectl_pacto.collect.live_nodes import ONE_BY_ONE
@@ -25,13 +25,14 @@ from kubectl_pacto.controller.revision_table import decode_revision
 from kubectl_pacto.errors import PactoError
 from kubectl_pacto.kube.errors import ApiConflict
 from kubectl_pacto.kube.polled import PolledObject
+from kubectl_pacto.kube.stream import Event, Watch
 from kubectl_pacto.model.ociref import OciRef
 from kubectl_pacto.model.pacto import Pacto
 from pacto_agent.sinks.kubernetes import KubernetesSink
 from tests.cluster.api import Api, Object
 from tests.cluster_operator.machines import LABELS, stamp
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 GROUP = "pacto.trianalab.io/v1alpha1"
 CONTRACT = """
 pactoVersion: "2.0"
@@ -58,6 +59,38 @@ class Refusals(logging.Handler):
             self.found.append(text)
 
 
+class Accepted:
+    """A watch, and whether the server has accepted it: until then its refusal may be on its way."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self.is_accepted = False
+
+    def events(self, path: str) -> Iterator[Event | None]:
+        """The same; its first word says that it is accepted."""
+        for event in self._watch.events(path):
+            self.is_accepted = True
+            yield event
+
+    def stop(self) -> None:
+        """End it."""
+        self._watch.stop()
+
+
+class Watching:
+    """A connection whose watches tell whether they are accepted."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def watch(self) -> Accepted:
+        """One more."""
+        return Accepted(self._connection.watch())
+
+
 @dataclass
 class Walk:
     """One walk: `name` is that of the Pacto, node and more that it uses alone."""
@@ -70,7 +103,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         self.client = self.connection.client()
-        self.operator = Operator(self.settings, self.connection)
+        self.operator = Operator(self.settings, cast("Connection", Watching(self.connection)))
         self.refusals = Refusals()
 
     def run(self, *steps: Callable[[Walk], None]) -> list[str]:
@@ -97,12 +130,11 @@ def follow(walk: Walk) -> None:
     end = time.monotonic() + PATIENCE
 
     def is_followed(one: Any) -> bool:
-        is_watched = one._watch is not None and one._watch._socket is not None
+        is_watched = one._watch is not None and one._watch.is_accepted
         return one.is_listed and (is_watched or isinstance(one, PolledObject))
 
     while not walk.refusals.found:
         if all(is_followed(one) for one in reflectors):
-            time.sleep(0.3)  # a refusal of the watch is on its way
             return
         assert time.monotonic() < end, [one.path for one in reflectors if not is_followed(one)]
         time.sleep(0.02)
@@ -168,12 +200,12 @@ def run_agents(walk: Walk) -> None:
     assert values is not None
     walk.admin.delete("apps/v1", "DaemonSet", "pacto-node-agent", values.namespace)
     for wanted in (values, replace(values, mapper="iter"), None):
-        for _ in range(10):
+        for _ in range(20):
             try:
                 NodeAgents(wanted, values.namespace).ensure(walk.client)
                 break
             except ApiConflict:  # the DaemonSet's controller was first
-                time.sleep(0.05)
+                time.sleep(0.1)
 
 
 def clean(walk: Walk) -> None:

@@ -41,7 +41,7 @@ def free_port() -> int:
 
 def send(host: str, method: str, url: str, body: bytes, headers: dict[str, str]) -> str:
     """Send a request that must be accepted; the location it answers with, as a path."""
-    connection = http.client.HTTPConnection(host, timeout=10)
+    connection = http.client.HTTPConnection(host, timeout=30)
     try:
         connection.request(method, url.partition(host)[2] or url, body, headers)
         answer = connection.getresponse()
@@ -81,16 +81,19 @@ def running(folder: Path, *, has_password: bool) -> Iterator[tuple[str, subproce
         [program, "serve", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        for _ in range(200):
+        for _ in range(1200):
+            assert process.poll() is None, "the registry ended"
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.05)
+        else:
+            raise AssertionError("the registry does not listen")
         yield f"127.0.0.1:{port}", process
     finally:
         process.send_signal(signal.SIGCONT)  # a test may have stopped it
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 @pytest.fixture(params=["open", "htpasswd"])
