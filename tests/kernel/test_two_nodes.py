@@ -60,7 +60,7 @@ def test_each_of_two_agents_on_one_kernel_tells_its_own_nodes_pods_alone(host: H
     names = ("one", "other")
     with ExitStack() as stack:
         for process in [stack.enter_context(node(host, name, tmp_path)) for name in names]:
-            out, said = process.communicate(timeout=4 * PATIENCE)
+            out, said = process.communicate(timeout=20 * PATIENCE)
             assert process.returncode == 0, said
             told = json.loads(out)
             assert told["state"] == "Running"
