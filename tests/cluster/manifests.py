@@ -10,6 +10,8 @@ from tests.cluster.api import Object
 from tests.images import runtime, workloads
 
 AGENT_CAPABILITIES: Final = ("BPF", "PERFMON", "SYS_PTRACE")
+# a program that is started inside a container may take more than a kubelet's usual second
+PROBE_SECONDS: Final = 10
 AGENT_ENVIRONMENT: Final = [
     {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
@@ -70,12 +72,13 @@ def service(namespace: str, name: str, port: int = 80, target: int = 8080) -> Ob
 
 def http_probe(port: int = 8080) -> Object:
     """A readiness probe that asks every second."""
-    return {"httpGet": {"port": port, "path": "/"}, "periodSeconds": 1}
+    return {"httpGet": {"port": port, "path": "/"}, "periodSeconds": 1, "timeoutSeconds": PROBE_SECONDS}
 
 
 def file_probe() -> Object:
     """A readiness probe that any workload passes: it looks at a file and at no socket."""
-    return {"exec": {"command": ["test", "-e", "/tmp/ready"]}, "periodSeconds": 1}
+    command = ["test", "-e", "/tmp/ready"]
+    return {"exec": {"command": command}, "periodSeconds": 1, "timeoutSeconds": PROBE_SECONDS}
 
 
 def privileged(namespace: str) -> Object:

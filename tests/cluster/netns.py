@@ -97,7 +97,7 @@ def remove(netns: str) -> None:
             process.kill()
         return not left
 
-    wait_until(ended, 10)
+    wait_until(ended, 60)
     ip("netns", "del", netns)
 
 

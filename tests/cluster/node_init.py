@@ -23,7 +23,7 @@ from tests.cluster.layout import Cluster, Node
 from tests.cluster.node_config import INSIDE, SOCKET
 from tests.cluster.process import wait_until
 
-READY_SECONDS: Final = 30
+READY_SECONDS: Final = 120
 RESTARTS: Final = 10
 RESTART_PAUSE: Final = 0.5
 

@@ -57,7 +57,7 @@ class Process:
         """Whether it, and not a successor of its number, runs."""
         return Process.of(self.pid) == self
 
-    def kill(self, number: int = signal.SIGKILL, wait: float = 10) -> None:
+    def kill(self, number: int = signal.SIGKILL, wait: float = 60) -> None:
         """Signal it if it still is itself, and wait until it is gone."""
         try:
             descriptor = os.pidfd_open(self.pid)  # from here on the number cannot be reused under us

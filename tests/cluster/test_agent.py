@@ -68,7 +68,7 @@ def test_a_ready_pod_that_never_listens_is_seen_on_its_node_alone(
         manifests.pod(namespace, "http", [manifests.container("http", readinessProbe=probe)], nodeName=far),
     )
     wait_for(
-        lambda: sum(map(manifests.ready, cluster.pods(namespace))) == 4, 60, "two agents and two pods ready"
+        lambda: sum(map(manifests.ready, cluster.pods(namespace))) == 4, 180, "two agents and two pods ready"
     )
     uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in cluster.pods(namespace)}
 
@@ -77,8 +77,8 @@ def test_a_ready_pod_that_never_listens_is_seen_on_its_node_alone(
         listening = [one["port"] for one in found.get(node, {}).get("listeners", [])]
         return list(found) == [node] and found[node]["complete"] and listening == ports
 
-    wait_for(lambda: seen("silent", near, []), 30, "the silent pod complete and without a listener")
-    wait_for(lambda: seen("http", far, [8080]), 30, "the other pod with its listener")
+    wait_for(lambda: seen("silent", near, []), 90, "the silent pod complete and without a listener")
+    wait_for(lambda: seen("http", far, [8080]), 90, "the other pod with its listener")
     for node, item in objects(cluster, namespace).items():
         assert item["collection"]["state"] == "Running", item["collection"]
         assert item["nodeName"] == node

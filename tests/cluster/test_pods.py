@@ -31,6 +31,11 @@ def web(namespace: str, replicas: int) -> list[dict[str, object]]:
     return [deployment, manifests.service(namespace, "web")]
 
 
+def logged(cluster: Live, namespace: str, pod: str, words: str) -> bool:
+    """Whether a pod's log has these words: what it says reaches its log a moment later."""
+    return words in cluster.kubectl("logs", "-n", namespace, pod, check=False).stdout
+
+
 def test_two_nodes_are_ready(cluster: Live) -> None:
     """Each is a node of its own name."""
     found = cluster.api.items("v1", "Node")
@@ -42,14 +47,14 @@ def test_a_deployment_becomes_ready_on_both_nodes(cluster: Live, namespace: str,
     """Its pods have network namespaces and kubelet-made cgroups of their own; logs and exec work."""
     begin = time.monotonic()
     cluster.api.apply(*web(namespace, 2))
-    wait_for(lambda: sum(map(manifests.ready, cluster.pods(namespace))) == 2, 60, "two pods ready")
+    wait_for(lambda: sum(map(manifests.ready, cluster.pods(namespace))) == 2, 120, "two pods ready")
     print(f"two pods ready in {time.monotonic() - begin:.1f} s")
     pods = cluster.pods(namespace)
     assert {pod["spec"]["nodeName"] for pod in pods} == set(cluster.nodes)
     namespaces = set()
     for pod in pods:
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-        assert "listening" in cluster.kubectl("logs", "-n", namespace, name).stdout
+        wait_for(functools.partial(logged, cluster, namespace, name, "listening"), 30, f"a line of {name}")
         namespaces.add(cluster.in_pod(namespace, name, "readlink", "/proc/self/ns/net"))
         assert uid in cluster.in_pod(namespace, name, "cat", "/proc/self/cgroup").replace("_", "-")
     hosts = {cluster.on_node(node, "readlink", "/proc/self/ns/net").stdout for node in cluster.nodes}
@@ -68,13 +73,9 @@ def test_a_cluster_ip_answers_from_both_nodes(cluster: Live, namespace: str, wai
     for node in (near, far):
         client = manifests.container("client", "client", target, port=0)
         cluster.api.apply(manifests.pod(namespace, f"client-{node}", [client], nodeName=node))
-
-    def connected(node: str) -> bool:
-        log = cluster.kubectl("logs", "-n", namespace, f"client-{node}", check=False)
-        return "connected" in log.stdout
-
     for node in (near, far):
-        wait_for(functools.partial(connected, node), 30, f"a connection from {node}")
+        said = functools.partial(logged, cluster, namespace, f"client-{node}", "connected")
+        wait_for(said, 90, f"a connection from {node}")
 
 
 @pytest.mark.parametrize("workload", [name for name in workloads.SMALL if name != "client"])
@@ -86,7 +87,7 @@ def test_each_workload_passes_a_probe_that_looks_at_no_socket(
     cluster.api.apply(manifests.pod(namespace, workload, [container]))
     wait_for(
         lambda: all(map(manifests.ready, cluster.pods(namespace))) and cluster.pods(namespace),
-        30,
+        90,
         "a ready pod",
     )
     # 0A: LISTEN, 1F90: port 8080
@@ -103,7 +104,7 @@ def test_real_servers_listen(cluster: Live, namespace: str, wait_for: WaitFor) -
         container = manifests.container(name, port=port, readinessProbe=probe)
         cluster.api.apply(manifests.pod(namespace, name, [container]))
     wait_for(
-        lambda: sum(map(manifests.ready, cluster.pods(namespace))) == len(ports), 60, "three servers ready"
+        lambda: sum(map(manifests.ready, cluster.pods(namespace))) == len(ports), 180, "three servers ready"
     )
 
 
@@ -112,7 +113,7 @@ def test_a_condition_that_never_holds_shows_what_was_there(
 ) -> None:
     """The objects, events and logs are in the failure."""
     cluster.api.apply(manifests.pod(namespace, "quiet", [manifests.container("silent", port=0)]))
-    wait_for(lambda: cluster.pods(namespace)[0]["status"].get("phase") == "Running", 30, "a running pod")
+    wait_for(lambda: cluster.pods(namespace)[0]["status"].get("phase") == "Running", 90, "a running pod")
     with pytest.raises(pytest.fail.Exception) as failure:
         wait_for(lambda: False, 0.2, "the impossible")
     for part in ("the impossible", "pod/quiet", "Scheduled", "logs of quiet"):

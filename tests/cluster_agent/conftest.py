@@ -74,7 +74,7 @@ class Agents:
         """Apply a DaemonSet and wait until its pods are the only ones, one on each node."""
         self.live.kubectl("apply", "-f", "-", text=json.dumps(daemon_set))
         self.live.kubectl(
-            "rollout", "status", "-n", self.namespace, f"daemonset/{agent_objects.NAME}", "--timeout=60s"
+            "rollout", "status", "-n", self.namespace, f"daemonset/{agent_objects.NAME}", "--timeout=180s"
         )
 
 
@@ -105,7 +105,7 @@ def agents(cluster: Live) -> Iterator[Agents]:
         )
         made.roll_out(agent_objects.daemon_set(values))
         for node in cluster.nodes:
-            assert wait_until(partial(made.lease, node), 30), cluster.describe(made.namespace)
+            assert wait_until(partial(made.lease, node), 90), cluster.describe(made.namespace)
         yield made
     finally:
         for one in (*reversed(guards), crd()):

@@ -71,7 +71,7 @@ def test_an_installation_from_the_first_check_to_the_last_object(run: Run, tmp_p
     bundled: list[dict[str, Any]] = list(yaml.safe_load_all(file.read_text()))
     assert "Secret" not in {raw["kind"] for raw in bundled}
 
-    status, out, err = run("uninstall", "--yes", "--delete-crds", "--timeout", "60s")
+    status, out, err = run("uninstall", "--yes", "--delete-crds", "--timeout", "180s")
     assert status == 0, err
     assert "deployment.apps/pacto-operator deleted" in out
     assert run("uninstall", "--yes")[0] == 1
