@@ -44,14 +44,14 @@ class Installers:
         """Take away whatever a release leaves, of either."""
         if self.live.api.get("v1", "Namespace", NAMESPACE):
             self.helm("uninstall", RELEASE, "-n", NAMESPACE, "--ignore-not-found", "--wait")
-        main(["uninstall", "--yes", "--delete-crds", "--timeout", "60s"])
+        main(["uninstall", "--yes", "--delete-crds", "--timeout", "180s"])
         left = [NAMESPACE, "pacto-node-agent", "agents"]
         for name in left:
             self.live.api.delete("v1", "Namespace", name)
         for crd in crds():
             self.live.api.delete(*CRD_API, crd["metadata"]["name"])
-        self.wait_for(lambda: self.gone(*left), 60, "the release's namespaces are gone")
-        self.wait_for(lambda: not any(self.crd(name) for name in PLURALS), 30, "the CRDs are gone")
+        self.wait_for(lambda: self.gone(*left), 180, "the release's namespaces are gone")
+        self.wait_for(lambda: not any(self.crd(name) for name in PLURALS), 90, "the CRDs are gone")
 
     def crd(self, plural: str) -> dict[str, object] | None:
         """One of our CRDs."""

@@ -66,7 +66,7 @@ def upgraded(installers: Installers, upgrade: Callable[[], object], remove: Call
     # the server takes a moment to serve a schema that it has accepted
     api.create(pacto("after"))
     installers.wait_for(
-        lambda: api.replace(kept(installers, "after")) and interval(installers, "after") == 60, 30
+        lambda: api.replace(kept(installers, "after")) and interval(installers, "after") == 60, 90
     )
     # what was dropped is lost: the server fills in the new field's default
     assert interval(installers, "before") == 300
@@ -77,8 +77,8 @@ def upgraded(installers: Installers, upgrade: Callable[[], object], remove: Call
 
 def create(installers: Installers, name: str) -> None:
     """Create a Pacto, once its kind is served."""
-    installers.live.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    installers.wait_for(lambda: installers.live.api.create(pacto(name)), 30, "Pactos are served")
+    installers.live.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
+    installers.wait_for(lambda: installers.live.api.create(pacto(name)), 90, "Pactos are served")
 
 
 def kept(installers: Installers, name: str) -> dict[str, Any]:
@@ -116,4 +116,4 @@ def test_crds_that_may_go_take_every_pacto_along(installers: Installers) -> None
     installers.install("--set", "crds.keep=false")
     create(installers, "before")
     installers.helm("uninstall", RELEASE, "-n", NAMESPACE, "--wait")
-    installers.wait_for(lambda: installers.crd("pactos") is None, 30, "the CRD is gone")
+    installers.wait_for(lambda: installers.crd("pactos") is None, 90, "the CRD is gone")

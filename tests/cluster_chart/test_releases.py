@@ -71,7 +71,7 @@ def test_both_leave_the_same_objects_and_nothing_when_they_go(
     assert "belongs to the Helm release" in installers.plugin("upgrade", status=1)
     installers.helm("uninstall", RELEASE, "-n", NAMESPACE, "--wait")
     agents = values["nodeAgent"].get("namespace", "pacto-node-agent")
-    installers.wait_for(lambda: installers.gone(agents), 60, "the agents' namespace is gone")
+    installers.wait_for(lambda: installers.gone(agents), 180, "the agents' namespace is gone")
     left = [one for one in release_objects(values, namespace=NAMESPACE) if api.get(*looked_up(one))]
     assert {one["kind"] for one in left} == {"CustomResourceDefinition", "Namespace"}
     installers.sweep()
@@ -94,7 +94,7 @@ def test_the_server_knows_every_field_of_every_set(installers: Installers) -> No
     for name in (NAMESPACE, "pacto-node-agent", "agents", "mine", "shop", "123"):
         installers.live.kubectl("create", "namespace", name, check=False)
     # a pod is let in once its account is there
-    installers.wait_for(lambda: api.get("v1", "ServiceAccount", "default", NAMESPACE), 20)
+    installers.wait_for(lambda: api.get("v1", "ServiceAccount", "default", NAMESPACE), 60)
     seen: set[str] = set()
     try:
         for values in SETS.values():
@@ -137,7 +137,7 @@ def test_turning_the_agent_off_removes_its_namespace_rights_and_policy(installer
     assert api.get(*policy)
     text = installers.upgrade("--reset-then-reuse-values", "--set", "nodeAgent.enabled=false")
     assert "The kernel is not asked" in text
-    installers.wait_for(lambda: installers.gone("pacto-node-agent"), 60)
+    installers.wait_for(lambda: installers.gone("pacto-node-agent"), 180)
     assert api.get(*policy) is None
     installers.upgrade("--reset-then-reuse-values", "--set", "nodeAgent.enabled=true")
     assert api.get(*policy)
