@@ -21,7 +21,7 @@ from tests.cluster.live import Live
 from tests.cluster.manifests import ready
 from tests.images import runtime
 
-AGENT_SECONDS: Final = 40.0
+AGENT_SECONDS: Final = 120.0
 BY_HAND: Final = "agent-by-hand"
 VERSIONS: Final = {
     "Service": "v1", "Pod": "v1", "Node": "v1", "Namespace": "v1",

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from tests.acceptance import expect
@@ -16,13 +17,14 @@ from tests.acceptance.release import AGENTS, WINDOW_SECONDS, Plugin
 from tests.acceptance.table import Expected, Scenario, Step
 from tests.acceptance.watcher import API, Watcher
 from tests.cluster.api import Object
+from tests.cluster.fixtures import wait_until
 from tests.cluster.live import Live
 from tests.cluster.manifests import ready
 
-READY_SECONDS: Final = 90.0
+READY_SECONDS: Final = 240.0
 POLL_SECONDS: Final = 0.4
-# some publish intervals
-EVIDENCE_SECONDS: Final = 20.0
+# many publish intervals
+EVIDENCE_SECONDS: Final = 60.0
 EVIDENCE: Final = "pactos,services,endpointslices,pods,deployments,replicasets,statefulsets"
 
 
@@ -82,6 +84,9 @@ class Scene:
         api = self.world.live.api
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
         api.create(programs(self.namespace))
+        # a pod is let in once its account is there
+        if not wait_until(partial(api.get, "v1", "ServiceAccount", "default", self.namespace), READY_SECONDS):
+            raise StepFailed(f"no account in {self.namespace}")
 
     def app(self, name: str) -> App:
         """An application, with addresses in the place of names."""

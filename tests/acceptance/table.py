@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 HERE: Final = Path(__file__).parent
-TIMEOUT: Final = 75.0
+TIMEOUT: Final = 180.0
 
 
 @dataclass(frozen=True)

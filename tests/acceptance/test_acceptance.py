@@ -6,17 +6,20 @@ from __future__ import annotations
 import json
 import os
 import time
+from functools import partial
 from typing import Any, Final
 
 import pytest
 
 from kubectl_pacto.model.group import API_VERSION
+from kubectl_pacto.model.instant import parse_instant
 from kubectl_pacto.model.node_codec import KIND
 from tests.acceptance.conftest import Run
 from tests.acceptance.release import AGENTS, INTERVAL_SECONDS, LABEL, OPERATORS
 from tests.acceptance.table import Scenario, scenarios
 from tests.acceptance.watcher import API
 from tests.cluster.api import Api, ApiError, Object
+from tests.cluster.fixtures import wait_until
 from tests.images import runtime
 
 pytestmark = pytest.mark.cluster
@@ -26,6 +29,7 @@ DAEMON_SET: Final = "pacto-node-agent"
 TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 LEASES: Final = "coordination.k8s.io/v1"
 FORBIDDEN, CONFLICT = 403, 409
+RENEWALS: Final = 6  # one that was there, and one in each of five intervals
 
 
 def of(phase: str) -> list[Scenario]:
@@ -156,9 +160,18 @@ def may_not_replace(api: Api, admin: Api, version: str, kind: str, name: str) ->
     return False
 
 
-def test_an_agent_may_write_the_objects_of_its_own_node_and_nothing_else(with_agents: Run) -> None:
-    live = with_agents.world.live
-    one = agents(with_agents)[0]
+@pytest.fixture
+def reporting(with_agents: Run) -> Run:
+    """Agents that have published: one is ready as soon as it runs."""
+    api = with_agents.world.live.api
+    for node in with_agents.world.live.nodes:
+        assert wait_until(partial(api.get, LEASES, "Lease", node, AGENTS), 120), f"{node} reports nothing"
+    return with_agents
+
+
+def test_an_agent_may_write_the_objects_of_its_own_node_and_nothing_else(reporting: Run) -> None:
+    live = reporting.world.live
+    one = agents(reporting)[0]
     api = live.as_token(live.in_pod(AGENTS, one["metadata"]["name"], "cat", TOKEN).strip())
     own, other = one["spec"]["nodeName"], next(n for n in live.nodes if n != one["spec"]["nodeName"])
     for version, kind in ((API_VERSION, KIND), (LEASES, "Lease")):
@@ -173,28 +186,31 @@ def test_an_agent_may_write_the_objects_of_its_own_node_and_nothing_else(with_ag
     for version, kind, where in [*foreign, (LEASES, "Lease", OPERATORS)]:
         assert refused(api, "GET", live.api.path(version, kind, where)), kind
     cause = "an agent's token writes for another node, and reads elsewhere"
-    with_agents.add("policy", ["policy", "rights"], cause, "refused", 0.0)
+    reporting.add("policy", ["policy", "rights"], cause, "refused", 0.0)
 
 
-def test_a_heartbeat_moves_and_an_object_is_not_written_more_often(with_agents: Run) -> None:
-    api, node = with_agents.world.live.api, with_agents.world.live.nodes[0]
+def test_a_heartbeat_moves_and_an_object_is_not_written_more_often(reporting: Run) -> None:
+    api, node = reporting.world.live.api, reporting.world.live.nodes[0]
     seen: list[tuple[str, str]] = []
-    begun, lease = time.monotonic(), None
-    while time.monotonic() - begun < 5 * INTERVAL_SECONDS:
+    begun, lease, renewals, versions = time.monotonic(), None, 0, 0
+    times: list[float] = []
+    while renewals < RENEWALS:
+        assert time.monotonic() - begun < 20 * INTERVAL_SECONDS, seen
         lease, view = api.get(LEASES, "Lease", node, AGENTS), api.get(API_VERSION, KIND, node, AGENTS)
         assert lease is not None
         assert view is not None
         seen.append((lease["spec"]["renewTime"], view["metadata"]["resourceVersion"]))
+        times, versions = sorted({parse_instant(one) for one, _ in seen}), len({one for _, one in seen})
+        renewals = len(times)
         time.sleep(INTERVAL_SECONDS / 8)
-    renewals, versions = len({one for one, _ in seen}), len({one for _, one in seen})
     assert lease is not None
     assert lease["spec"]["leaseDurationSeconds"] == 3 * INTERVAL_SECONDS
-    # a loaded machine may be late once or twice; it is never more often than once an interval
-    assert 3 <= renewals <= 7, seen
+    # a loaded machine may be late with any of them; it is never more often than once an interval
+    assert times[-1] - times[0] >= (renewals - 1.5) * INTERVAL_SECONDS, seen
     assert versions <= renewals + 1, seen
     told = f"{renewals} heartbeats seen, each good for three intervals; {versions} versions of the object"
     proves = ["heartbeat", "publish-interval", "bound"]
-    with_agents.add("heartbeat", proves, f"five intervals of {INTERVAL_SECONDS:g} s pass", told, 0.0)
+    reporting.add("heartbeat", proves, f"five intervals of {INTERVAL_SECONDS:g} s pass", told, 0.0)
 
 
 @pytest.mark.parametrize("scenario", of("kernel"), ids=lambda one: one.id)
@@ -204,7 +220,7 @@ def test_with_the_kernel(with_agents: Run, scenario: Scenario) -> None:
 
 def test_turning_it_off_removes_all_of_it(turned_off: Run) -> None:
     live = turned_off.world.live
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while live.api.get("v1", "Namespace", AGENTS) is not None:
         assert time.monotonic() < deadline, live.describe(AGENTS)
         time.sleep(0.5)
