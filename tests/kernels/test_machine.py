@@ -54,8 +54,13 @@ def test_switches_reach_the_kernel_and_files_reach_the_root(root: Path, tmp_path
 
 def test_a_command_that_does_not_end_is_reported_with_its_output(root: Path) -> None:
     """The limit ends the emulator."""
-    with pytest.raises(ClusterError, match=r"(?s)limit 12 s.*still here"):
-        machine.run(Machine("bullseye", root, timeout=12), ["sh", "-c", "echo still here; sleep 600"])
+    # on a machine that does other things it may not have come to the command by then
+    for limit in (12, 40, 120):
+        with pytest.raises(ClusterError, match=f"limit {limit} s") as caught:
+            machine.run(Machine("bullseye", root, timeout=limit), ["sh", "-c", "echo still here; sleep 600"])
+        if "still here" in str(caught.value):
+            break
+    assert "still here" in str(caught.value)
 
 
 def test_a_machine_of_arm64_has_its_own_emulator_and_consoles(tmp_path: Path) -> None:

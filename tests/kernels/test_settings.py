@@ -17,7 +17,7 @@ from tests.support.require import require
 
 pytestmark = pytest.mark.kernels
 SOURCES = {"/src/tests": REPOSITORY / "tests"}
-AGENT = "timeout 90 pacto agent --sink stdout --publish-interval 1s --node-name n"
+AGENT = "timeout 300 pacto agent --sink stdout --publish-interval 1s --node-name n"
 # the capabilities of the DaemonSet and no other
 CONFINED = "setpriv --bounding-set=-all,+bpf,+perfmon,+sys_ptrace --inh-caps=-all"
 
@@ -31,7 +31,7 @@ def root() -> Path:
 
 def run(suite: str, root: Path, script: str) -> str:
     """What a shell script prints under a suite's kernel."""
-    made = Machine(suite, root, cwd="/src", add=SOURCES, timeout=240)
+    made = Machine(suite, root, cwd="/src", add=SOURCES, timeout=600)
     return machine.run(made, ["sh", "-c", script]).output
 
 
