@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from functools import partial
@@ -18,6 +17,7 @@ from tests.acceptance.conftest import Run
 from tests.acceptance.release import AGENTS, INTERVAL_SECONDS, LABEL, OPERATORS
 from tests.acceptance.table import Scenario, scenarios
 from tests.acceptance.watcher import API
+from tests.cluster.answers import FORBIDDEN, answer, answer_to_replace
 from tests.cluster.api import Api, ApiError, Object
 from tests.cluster.fixtures import wait_until
 from tests.images import runtime
@@ -28,7 +28,6 @@ ONLY: Final = os.environ.get("PACTO_ACCEPTANCE_ONLY", "")
 DAEMON_SET: Final = "pacto-node-agent"
 TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 LEASES: Final = "coordination.k8s.io/v1"
-FORBIDDEN, CONFLICT = 403, 409
 RENEWALS: Final = 6  # one that was there, and one in each of five intervals
 
 
@@ -138,26 +137,7 @@ def test_an_agent_opens_no_port(with_agents: Run) -> None:
 
 
 def refused(api: Api, method: str, path: str, body: Object | None = None) -> bool:
-    try:
-        api.raw(method, path, None if body is None else json.dumps(body))
-    except ApiError as error:
-        return error.status == FORBIDDEN
-    return False
-
-
-def may_not_replace(api: Api, admin: Api, version: str, kind: str, name: str) -> bool:
-    """Whether a replace is forbidden; one that its owner was faster with says nothing, and is tried again."""
-    for _ in range(20):
-        found = admin.get(version, kind, name, AGENTS)
-        assert found is not None
-        try:
-            api.raw("PUT", admin.path(version, kind, AGENTS, name), json.dumps(found))
-        except ApiError as error:
-            if error.status != CONFLICT:
-                return error.status == FORBIDDEN
-        else:
-            return False
-    return False
+    return answer(api, method, path, body)[0] == FORBIDDEN
 
 
 @pytest.fixture
@@ -175,7 +155,7 @@ def test_an_agent_may_write_the_objects_of_its_own_node_and_nothing_else(reporti
     api = live.as_token(live.in_pod(AGENTS, one["metadata"]["name"], "cat", TOKEN).strip())
     own, other = one["spec"]["nodeName"], next(n for n in live.nodes if n != one["spec"]["nodeName"])
     for version, kind in ((API_VERSION, KIND), (LEASES, "Lease")):
-        assert may_not_replace(api, live.api, version, kind, other)
+        assert answer_to_replace(api, live.api, version, kind, AGENTS, other)[0] == FORBIDDEN
         invented = {"apiVersion": version, "kind": kind, "metadata": {"name": "node-z", "namespace": AGENTS}}
         if kind == KIND:
             invented |= {"nodeName": "node-z", "collection": {"state": "Running"}}

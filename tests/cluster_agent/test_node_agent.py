@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import replace
 from functools import partial
@@ -14,6 +13,7 @@ from kubectl_pacto.controller.manifests import agent_objects
 from kubectl_pacto.model.group import API_VERSION
 from kubectl_pacto.model.node import CollectionState, Listener
 from kubectl_pacto.model.node_codec import KIND
+from tests.cluster.answers import FORBIDDEN, OK, answer, answer_to_replace
 from tests.cluster.api import Api, ApiError, Object
 from tests.cluster.fixtures import WaitFor
 from tests.cluster.live import Live
@@ -21,7 +21,6 @@ from tests.cluster.manifests import container, file_probe, pod
 from tests.cluster_agent.conftest import Agents
 
 pytestmark = pytest.mark.cluster
-OK, FORBIDDEN, CONFLICT = 200, 403, 409
 LEASES = "coordination.k8s.io/v1"
 
 
@@ -44,15 +43,6 @@ def serves(agents: Agents, node: str, uid: str) -> bool:
     view = agents.pod_view(node, uid)
     wanted = (Listener("0.0.0.0", 8080), Listener("::", 8080, v6only=False))
     return view is not None and any(one in view.listeners for one in wanted)
-
-
-def answer(api: Api, method: str, path: str, body: Object | None = None) -> tuple[int, str]:
-    """The status of a request and what the API server said of a refusal."""
-    try:
-        api.raw(method, path, None if body is None else json.dumps(body))
-    except ApiError as error:
-        return error.status, str(error)
-    return OK, ""
 
 
 def test_every_node_publishes_a_view_that_its_lease_vouches_for(agents: Agents) -> None:
@@ -121,19 +111,9 @@ def test_the_agents_namespace_and_pods_are_as_confined_as_the_specification_says
     assert "hostNetwork" not in one["spec"]
 
 
-def put_as(agents: Agents, api: Api, version: str, kind: str, node: str) -> tuple[int, str]:
-    """What the API server answers a holder of `api` that puts a node's object back as it is.
-
-    A live agent writes the same object: its conflicts are decided before any policy, so they prove nothing.
-    """
-    path = agents.live.api.path(version, kind, agents.namespace, node)
-    for _ in range(20):
-        current = agents.live.api.get(version, kind, node, agents.namespace)
-        assert current is not None
-        status, said = answer(api, "PUT", path, current)
-        if status != CONFLICT:
-            return status, said
-    raise AssertionError(f"{kind} {node}: a conflict each time: {said}")
+def put_back(agents: Agents, api: Api, version: str, kind: str, node: str) -> tuple[int, str]:
+    """What a holder of `api` is answered who puts a node's object back."""
+    return answer_to_replace(api, agents.live.api, version, kind, agents.namespace, node)
 
 
 class TestPolicy:
@@ -143,8 +123,8 @@ class TestPolicy:
         mine, other = agents.live.nodes
         api = agents.live.as_token(agents.token_of(mine))
         for version, kind in ((API_VERSION, KIND), (LEASES, "Lease")):
-            assert put_as(agents, api, version, kind, other)[0] == FORBIDDEN, f"{kind} of another node"
-            status, said = put_as(agents, api, version, kind, mine)
+            assert put_back(agents, api, version, kind, other)[0] == FORBIDDEN, f"{kind} of another node"
+            status, said = put_back(agents, api, version, kind, mine)
             assert status == OK, said
 
     def test_it_cannot_create_an_object_for_a_node_that_has_none(self, agents: Agents) -> None:
@@ -161,7 +141,7 @@ class TestPolicy:
         api = agents.live.as_token(agents.live.token(agents.namespace, agent_objects.NAME))
         node = agents.live.nodes[0]
         for version, kind in ((API_VERSION, KIND), (LEASES, "Lease")):
-            status, said = put_as(agents, api, version, kind, node)
+            status, said = put_back(agents, api, version, kind, node)
             assert status == FORBIDDEN
             assert "names no node" in said
 
